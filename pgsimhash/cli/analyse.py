@@ -16,7 +16,7 @@ import click
 
 import pgsimhash
 from pgsimhash import analysis, html_reports
-from pgsimhash.cli import options, people, show
+from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import format_simhash
 from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
@@ -106,7 +106,7 @@ def history(store: pgsimhash.Store, url: str, diff: bool) -> None:
     unknown.
     """
     versions = analysis.versions(store, url, markdown=diff)
-    people.lines((row.as_json() for row in versions), lambda: people.history(versions))
+    terminal.lines((row.as_json() for row in versions), lambda: people.history(versions))
 
 
 def _as_crawl(word: str) -> int | date:
@@ -208,7 +208,7 @@ def parameters(store: pgsimhash.Store, host: str | None, as_csv: bool) -> None:
     if as_csv:
         show.rows(records, [each.name for each in fields(analysis.Parameter)])
     else:
-        people.table(records, "parameter", _PARAMETERS)
+        terminal.table(records, "parameter", _PARAMETERS)
 
 
 _PARAMETERS: Final = ("host", "name", "verdict", "values", "compared", "exceptions")
@@ -233,10 +233,10 @@ def template(paths: tuple[str, ...], host: str | None, **selectors: Any) -> None
     pages = _without_failures(read_pages(paths, stdin=stdin))
     if not selectors["content"] and not selectors["ignore"]:
         parts = analysis.template_parts(pages, host)
-        people.table((part.as_json() for part in parts), "part", _PARTS)
+        terminal.table((part.as_json() for part in parts), "part", _PARTS)
         return
     effects = list(analysis.selector_effects(pages, host=host, **selectors))
-    people.table((effect.as_json() for effect in effects), "change", _EFFECTS, most=25)
+    terminal.table((effect.as_json() for effect in effects), "change", _EFFECTS, most=25)
     counts = Counter(effect.effect for effect in effects)
     show.message(", ".join(f"{effect}: {counts[effect]:,}" for effect in counts) or "no change")
 
@@ -272,7 +272,7 @@ def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool
         if as_csv:
             show.rows(rows, columns)
         else:
-            people.table(rows, "pair", ("distance", "a", "b"))
+            terminal.table(rows, "pair", ("distance", "a", "b"))
 
 
 @analyse.command()

@@ -18,7 +18,7 @@ import click
 
 import pgsimhash
 from pgsimhash import schemes
-from pgsimhash.cli import options, people, show
+from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage, Verdict
@@ -187,7 +187,7 @@ def should_fetch(
             headers = store.request_headers(checked, older_than=older_than)
             fetched += (fetch := headers is not None)
             more = {"headers": headers} if headers else {}
-            people.record({"url": checked, "fetch": fetch, **more})
+            terminal.record({"url": checked, "fetch": fetch, **more})
     sys.exit(0 if fetched and not failed else 1)
 
 
@@ -246,7 +246,7 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
             f"The first: {others[0]}"
         )
     if for_people and counts:
-        people.hint("the verdicts: pgsimhash ingest PATH > verdicts.jsonl")
+        terminal.hint("the verdicts: pgsimhash ingest PATH > verdicts.jsonl")
     return 0 if (counts or known) and not counts["failed"] else 1
 
 
@@ -281,7 +281,7 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
         look_up = store.near_pages if pages or show.for_people() else store.find
         matches = look_up(simhash, signature=signature, **limits)
     distance = store.collection.checked_distance(limits["distance"])
-    people.lines(
+    terminal.lines(
         (match.as_json() for match in matches), lambda: people.found(what, matches, distance)
     )
     sys.exit(0 if matches else 1)
@@ -365,7 +365,7 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
         if page.structure is not None:
             fields["structure"] = format_simhash(page.structure)
         forms = {"bigint": str(to_bigint(page.simhash)), "base32": to_base32(page.simhash)}
-        people.record({"file": name, **fields, **forms})
+        terminal.record({"file": name, **fields, **forms})
     sys.exit(failed)
 
 

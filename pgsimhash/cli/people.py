@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from pgsimhash.analysis.wording import counted, percent
 from pgsimhash.cli import show
 from pgsimhash.cli.show import file_size
+from pgsimhash.cli.terminal import (
+    ROWS,
+    dim,
+    grid_of,
+    hint,
+    is_plain,
+    line_width,
+    plain,
+    print_values,
+    say,
+    say_rest,
+    short,
+)
 from pgsimhash.hashing.bits import IDENTICAL_MAX
 from pgsimhash.pages.urls import host_of
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
     from pgsimhash.analysis.block_pairs import BlockPair
@@ -31,9 +43,6 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.reports import Report
     from pgsimhash.pages.policies import Policy
     from pgsimhash.pages.records import CollectionStatus, Match, RunRecord, Verdict
-
-ROWS: Final = 15
-"""How many rows of a list are shown."""
 
 EXAMPLES: Final = 3
 """How many changes of a kind are shown."""
@@ -47,23 +56,23 @@ _CONTEXT: Final = 3  # equal words on each side of changed ones
 def comparison(found: Comparison, output: Path | None) -> None:
     """Print whether two pages are the same, their skyline, and what differs most."""
     sign, style = ("≈", "magenta") if found.matches else ("≠", "blue")
-    _say((f"{sign} {found.headline}", f"bold {style}"), f", the limit is {found.max_distance}")
-    _say(found.summary)
+    say((f"{sign} {found.headline}", f"bold {style}"), f", the limit is {found.max_distance}")
+    say(found.summary)
     if found.blocks:
-        _say()
+        say()
         _print_skyline(found)
     largest = [pair for pair in found.differing if pair.difference >= 0.001][:EXAMPLES]
     if largest:
-        _say(("\nwhat differs", "bold"), (", and its share of the vote", "dim"))
-        table = _grid("right", "left")
+        say(("\nwhat differs", "bold"), (", and its share of the vote", "dim"))
+        table = grid_of("right", "left")
         table.columns[1].no_wrap = False
         for pair in largest:
             line = _styled(changes(pair))
-            line.truncate(2 * (_width() - 12), overflow="ellipsis")
+            line.truncate(2 * (line_width() - 12), overflow="ellipsis")
             table.add_row(percent(pair.difference), line)
         show.console(stdout=True).print(table)
     if not found.matches or found.reason == "same_simhash":
-        _say(("\n" + found.sentence, ""))
+        say(("\n" + found.sentence, ""))
     if output is None:
         hint("as a page, block by block: -o why.html · for programs: --json")
     else:
@@ -72,22 +81,22 @@ def comparison(found: Comparison, output: Path | None) -> None:
 
 def report(found: Report, output: Path) -> None:
     """Print how much of a collection is copies, where they come from, and the biggest clusters."""
-    _say((found.headline, "bold"))
+    say((found.headline, "bold"))
     if found.summary:
-        _say(found.summary)
-    table = _grid("right", "left", "left")
+        say(found.summary)
+    table = grid_of("right", "left", "left")
     for host in found.hosts[:_HOSTS]:
         if host.copies:
             causes = ", ".join(cause.words for cause in host.causes[:2])
             table.add_row(f"{host.copies:,}", host.host or "without a host", causes)
     if table.row_count:
-        _say(("\ncopies by host", "bold"), (", and what makes their address another one", "dim"))
+        say(("\ncopies by host", "bold"), (", and what makes their address another one", "dim"))
         show.console(stdout=True).print(table)
     if found.clusters:
-        _say(("\nbiggest clusters", "bold"), (f", of {found.all_clusters:,}", "dim"))
-        table = _grid("right", "left")
+        say(("\nbiggest clusters", "bold"), (f", of {found.all_clusters:,}", "dim"))
+        table = grid_of("right", "left")
         for view in found.clusters[:_HOSTS]:
-            table.add_row(f"{view.size:,}", short(view.canonical.url, _width() - 10))
+            table.add_row(f"{view.size:,}", short(view.canonical.url, line_width() - 10))
         show.console(stdout=True).print(table)
     hint(f"written to {output} · for programs: --json")
 
@@ -109,14 +118,14 @@ def _styled(runs: Iterable[tuple[str, str]]) -> Text:
     for text, kind in runs:
         marked = {"gone": f"[-{text}-]", "new": f"{{+{text}+}}"}.get(kind, text)
         style = {"gone": "magenta strike", "new": "bold"}.get(kind, "")
-        line.append(marked if _is_plain() else text, style).append(" ")
+        line.append(marked if is_plain() else text, style).append(" ")
     return line
 
 
 def _print_words(change: WithWords, most: int) -> None:
     for runs in (change.words or ())[:most]:
         line = _styled(runs)
-        line.truncate(_width() - 4, overflow="ellipsis")
+        line.truncate(line_width() - 4, overflow="ellipsis")
         show.console(stdout=True).print("   ", line)
 
 
@@ -125,7 +134,7 @@ def _print_skyline(found: Comparison) -> None:
 
     from pgsimhash.analysis.skyline import drawn_in_text
 
-    width = min(_width() - 4, _WIDTH_MAX)
+    width = min(line_width() - 4, _WIDTH_MAX)
     console = show.console(stdout=True)
     lines = list(drawn_in_text(found.blocks, width))
     for name, cells in zip((" ", "A", "B", " "), lines, strict=True):
@@ -133,13 +142,13 @@ def _print_skyline(found: Comparison) -> None:
         for is_alone, run in groupby(cells, key=lambda cell: cell[1]):
             line.append("".join(text for text, _ in run), "magenta" if is_alone else "blue")
         console.print(line)
-    if _is_plain():
+    if is_plain():
         marks = zip(lines[1], lines[2], strict=True)
-        _say("  " + "".join("^" if a[1] or b[1] else " " for a, b in marks).rstrip())
+        say("  " + "".join("^" if a[1] or b[1] else " " for a, b in marks).rstrip())
         key: tuple[str | tuple[str, str], ...] = ("  ^: only on one  ",)
     else:
         key = ("  ", ("blue", "blue"), ": on both  ", ("magenta", "magenta"), ": only on one  ")
-    _say(*key, ("width: words, height: how loud they vote", "dim"))
+    say(*key, ("width: words, height: how loud they vote", "dim"))
 
 
 @dataclass(slots=True)
@@ -246,14 +255,14 @@ def decided(verdict: Verdict) -> None:
     sign, style = SIGNS[verdict.kind]
     kind = verdict.kind.replace("_", " ").capitalize()
     keep = "worth keeping" if verdict.keep else "not worth keeping"
-    _say((f"{sign} {kind}", f"bold {style}"), (f": {keep}\n", "bold"))
-    values = {"page": short(verdict.url, _width() - 14)}
+    say((f"{sign} {kind}", f"bold {style}"), (f": {keep}\n", "bold"))
+    values = {"page": short(verdict.url, line_width() - 14)}
     if verdict.duplicate_of is not None:
-        values["same as"] = short(verdict.duplicate_of, _width() - 14)
+        values["same as"] = short(verdict.duplicate_of, line_width() - 14)
     if verdict.distance is not None:
         values["bits"] = f"{verdict.distance} of 64 differ"
     values["because"] = verdict.detail or verdict.reason.replace("_", " ")
-    _print_values(values)
+    print_values(values)
     hint("nothing was stored · exit code 1 means: not worth keeping")
 
 
@@ -262,35 +271,35 @@ def found(what: str, matches: Sequence[Match], limit: int) -> None:
     from rich.text import Text
 
     name = counted(len(matches), "page") if matches else "No page"
-    _say((f"{name} within {limit} bits", "bold"), f" of {short(what, 40)}")
-    table = _grid("right", "left", "left")
+    say((f"{name} within {limit} bits", "bold"), f" of {short(what, 40)}")
+    table = grid_of("right", "left", "left")
     for match in matches[:ROWS]:
         near = Text.assemble(
             ("·" * match.distance, "dim"),
             ("●", "blue" if match.distance <= IDENTICAL_MAX else "magenta"),
             ("·" * (limit - match.distance), "dim"),
         )
-        table.add_row(str(match.distance), near, short(match.url, _width() - limit - 8))
+        table.add_row(str(match.distance), near, short(match.url, line_width() - limit - 8))
     if matches:
-        _say()
+        say()
         show.console(stdout=True).print(table)
-    _say_rest(len(matches) - ROWS)
+    say_rest(len(matches) - ROWS)
     hint("why: pgsimhash analyse explain A B" if matches else "farther ones: --distance 12")
 
 
 def statuses(collections: Sequence[CollectionStatus]) -> None:
     """Print what collections hold."""
     if not collections:
-        _say(("No collection yet", "bold"))
+        say(("No collection yet", "bold"))
         hint("the first one: pgsimhash ingest PATH")
         return
     pages = sum(row.urls for row in collections)
     size = file_size(collections[0].schema_bytes)
     held = f" in {counted(len(collections), 'collection')}, {size} on disk\n"
     about = "about " if any(row.estimated for row in collections) else ""
-    _say((about + counted(pages, "page"), "bold"), held)
-    table = _grid("left", "right", "left", "right", "left")
-    table.add_row(*_dim("collection", "pages", "copies", "their HTML", "last write"))
+    say((about + counted(pages, "page"), "bold"), held)
+    table = grid_of("left", "right", "left", "right", "left")
+    table.add_row(*dim("collection", "pages", "copies", "their HTML", "last write"))
     for row in collections[:ROWS]:
         share = row.duplicates / row.pages if row.pages else 0.0
         bar = _bar({"copies": row.duplicates, "unchanged": row.pages - row.duplicates}, 16)
@@ -299,23 +308,23 @@ def statuses(collections: Sequence[CollectionStatus]) -> None:
         name = short(row.name, 20)
         table.add_row(name, f"{row.urls:,}", bar.append(f" {percent(share)}"), saved, last)
     show.console(stdout=True).print(table)
-    _say_rest(len(collections) - ROWS)
+    say_rest(len(collections) - ROWS)
     hint("more: pgsimhash analyse report --collection NAME")
 
 
 def runs(records: Sequence[RunRecord]) -> None:
     """Print the runs that added pages, the last one first."""
     if not records:
-        _say(("No run yet", "bold"))
+        say(("No run yet", "bold"))
         return
     last = records[0]
-    _say(
+    say(
         (counted(len(records), "run"), "bold"),
         f"; in the last one, {last.new + last.updated:,} of {counted(last.pages, 'page')} were new "
         "or updated\n",
     )
-    table = _grid("right", "left", "right", "left", "right", "right", "right", "right")
-    table.add_row(*_dim("run", "began", "pages", "", "new", "upd.", "copies", "same"))
+    table = grid_of("right", "left", "right", "left", "right", "right", "right", "right")
+    table.add_row(*dim("run", "began", "pages", "", "new", "upd.", "copies", "same"))
     for run in records[:ROWS]:
         own = (run.new, run.updated, run.duplicates, run.unchanged)
         bar = _bar(dict(zip(("new", "updated", "copies", "unchanged"), own, strict=True)), 18)
@@ -323,22 +332,22 @@ def runs(records: Sequence[RunRecord]) -> None:
         cells = (f"{count:,}" if count else "-" for count in own)
         table.add_row(str(run.run_id), began, f"{run.pages:,}", bar, *cells)
     show.console(stdout=True).print(table)
-    _say_rest(len(records) - ROWS)
+    say_rest(len(records) - ROWS)
     hint(f"take back run {last.run_id}: pgsimhash run undo {last.run_id}")
 
 
 def policies(found: Sequence[Policy]) -> None:
     """Print the policies in words, those for all hosts last."""
-    _say((counted(len(found), "policy", "policies"), "bold"), "; of several the most specific\n")
-    grid = _grid("left", "left")
+    say((counted(len(found), "policy", "policies"), "bold"), "; of several the most specific\n")
+    grid = grid_of("left", "left")
     grid.columns[1].no_wrap = False
     for policy in sorted(found, key=lambda own: (own.host == "*", own.host, own.path))[:ROWS]:
         values = {name: value for name, value in policy.as_json().items() if value is not None}
         del values["pattern"]
-        words = (f"{name.replace('_', ' ')} {_plain(value)}" for name, value in values.items())
+        words = (f"{name.replace('_', ' ')} {plain(value)}" for name, value in values.items())
         grid.add_row(short(policy.pattern, 30), ", ".join(words))
     show.console(stdout=True).print(grid)
-    _say_rest(len(found) - ROWS)
+    say_rest(len(found) - ROWS)
     if found:
         hint("ages are in seconds · what counts for a page: pgsimhash policy list URL")
     else:
@@ -347,17 +356,18 @@ def policies(found: Sequence[Policy]) -> None:
 
 def history(versions: Sequence[Version]) -> None:
     """Print the versions of a page as a line of time."""
-    _say(
-        (counted(len(versions), "version"), "bold"), f" of {short(versions[0].url, _width() - 16)}"
+    say(
+        (counted(len(versions), "version"), "bold"),
+        f" of {short(versions[0].url, line_width() - 16)}",
     )
     rows = ROWS if versions[-1].words is None else _VERSIONS
-    _say_rest(len(versions) - rows, "earlier version")
+    say_rest(len(versions) - rows, "earlier version")
     for version in versions[-rows:]:
         what, style = CHANGES[version.change]
         bits = "" if version.distance is None else f", {counted(version.distance, 'bit')}"
         until = version.seen_at > version.fetched_at
         seen = f"  seen until {version.seen_at:%Y-%m-%d %H:%M}" if until else ""
-        _say(
+        say(
             (f"● {version.fetched_at:%Y-%m-%d %H:%M}", "bold"),
             (f"  {what}", style),
             bits,
@@ -386,15 +396,18 @@ def crawls(found: CrawlComparison) -> None:
         if change.change in _OUTCOMES and counts[change.change] <= EXAMPLES:
             first.setdefault(change.change, []).append(change)
     words = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items()]
-    _say((", ".join(words), "bold"))
-    _say((f"{_crawl(found.earlier)} → {_crawl(found.later)}", "dim"))
+    say((", ".join(words), "bold"))
+    say((f"{_crawl(found.earlier)} → {_crawl(found.later)}", "dim"))
     for kind, pages in first.items():
         sign, style = _OUTCOMES[kind]
-        _say((f"{sign} {kind}", f"bold {style}"))
+        say((f"{sign} {kind}", f"bold {style}"))
         for change in pages[: EXAMPLES if len(first) <= EXAMPLES else EXAMPLES - 1]:
             if change.moved_from:
-                _say(f"  {short(change.moved_from, _width() - 4)}")
-            _say("  → " if change.moved_from else "  ", short(change.url or "", _width() - 4))
+                say(f"  {short(change.moved_from, line_width() - 4)}")
+            say(
+                "  → " if change.moved_from else "  ",
+                short(change.url or "", line_width() - 4),
+            )
             _print_words(change, 1)
     hint("all of them: --json or --csv · one page: pgsimhash analyse history URL --diff")
 
@@ -411,123 +424,3 @@ _OUTCOMES: Final = {
 def _crawl(crawl: Sequence[RunRecord]) -> str:
     name = f"run {crawl[0].run_id}" if len(crawl) == 1 else counted(len(crawl), "run")
     return f"{name}, {crawl[-1].started_at:%Y-%m-%d %H:%M}"
-
-
-def lines(records: Iterable[dict[str, Any]], view: Callable[[], None]) -> None:
-    """Print the view for people, or JSON lines."""
-    if show.for_people():
-        view()
-    else:
-        show.rows(records)
-
-
-def table(
-    records: Iterable[dict[str, Any]], one: str, columns: Sequence[str] = (), most: int = 40
-) -> int:
-    """Print JSON objects: the first of them as rows for people, or as JSON lines; return how many.
-
-    ``columns`` are those for people, by default the first six with values, of ``most`` characters.
-    """
-    if not show.for_people():
-        count = 0
-        for row in records:
-            show.json_line(row)
-            count += 1
-        return count
-    following = iter(records)
-    first = list(islice(following, ROWS))
-    count = len(first) + sum(1 for _ in following)
-    _say((counted(count, one), "bold"))
-    if first:
-        filled = [name for name in first[0] if any(row.get(name) is not None for row in first)]
-        names = columns or filled[:6]
-        sides: list[Side] = ["left"] * len(names)
-        grid = _grid(*sides)
-        grid.add_row(*_dim(*names))
-        for row in first:
-            grid.add_row(*(short(_plain(row.get(name)), most) for name in names))
-        show.console(stdout=True).print(grid)
-        _say_rest(count - ROWS)
-    hint("all values: --json")
-    return count
-
-
-def record(values: dict[str, Any]) -> None:
-    """Print a JSON object: a line for each value that is not null, or a JSON line."""
-    if show.for_people():
-        kept = {name: _plain(value) for name, value in values.items() if value is not None}
-        _print_values({name.replace("_", " "): value for name, value in kept.items()})
-    else:
-        show.json_line(values)
-
-
-def short(text: str, most: int) -> str:
-    """Return a URL or text without what one misses least: the scheme, and the middle."""
-    text = text.removeprefix("https://").removeprefix("http://").removeprefix("file://")
-    most = max(most, 12)
-    return text if len(text) <= most else f"{text[: most // 3]}…{text[-(most - most // 3 - 1) :]}"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list | dict):
-        return f"{len(value):,} in --json"
-    return "-" if value is None else str(value)
-
-
-def _print_values(values: Mapping[str, str]) -> None:
-    from rich.text import Text
-
-    grid = _grid("left", "left")
-    grid.columns[1].no_wrap = False
-    for name, value in values.items():
-        grid.add_row(Text(name, "dim"), value)
-    show.console(stdout=True).print(grid)
-
-
-def _say_rest(count: int, one: str = "more") -> None:
-    if count > 0:
-        _say((f"… and {count:,} {one}" if one == "more" else f"… {counted(count, one)}", "dim"))
-
-
-def _dim(*names: str) -> list[Text]:
-    from rich.text import Text
-
-    return [Text(name, "dim") for name in names]
-
-
-def hint(text: str) -> None:
-    """Print what to do next, as the last line."""
-    from rich.text import Text
-
-    show.console(stdout=True).print(Text(f"\n{text}", "dim"), no_wrap=True, overflow="ellipsis")
-
-
-def _say(*parts: str | tuple[str, str]) -> None:
-    from rich.text import Text
-
-    show.console(stdout=True).print(Text.assemble(*parts))
-
-
-Side = Literal["left", "right"]
-
-
-def _grid(*sides: Side) -> Table:
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
-    for side in sides:
-        table.add_column(justify=side, no_wrap=True, overflow="ellipsis")
-    return table
-
-
-def _width() -> int:
-    return show.console(stdout=True).width
-
-
-def _is_plain() -> bool:
-    console = show.console(stdout=True)
-    return console.no_color or console.color_system is None

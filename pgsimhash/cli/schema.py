@@ -10,7 +10,7 @@ import click
 
 import pgsimhash
 from pgsimhash import maintenance
-from pgsimhash.cli import options, people, show
+from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
 from pgsimhash.pages.records import Verdict
 from pgsimhash.schemes import DEFAULT_NAME
@@ -133,7 +133,7 @@ def status(connection: Connection, collection: str | None) -> None:
         # Raises the error if it does not exist.
         open_collection(connection, collection, create=False)
     collections = read_status(connection, collection)
-    people.lines((row.as_json() for row in collections), lambda: people.statuses(collections))
+    terminal.lines((row.as_json() for row in collections), lambda: people.statuses(collections))
 
 
 @click.command()
@@ -155,8 +155,8 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     def report(violations: Iterable[Violation]) -> None:
         nonlocal count, repaired
         for violation in violations:
-            if not show.for_people() or count < people.ROWS:
-                people.record(violation.as_json())
+            if not show.for_people() or count < terminal.ROWS:
+                terminal.record(violation.as_json())
             count += 1
             repaired += violation.repaired
 
@@ -195,7 +195,7 @@ def list_collections(connection: Connection) -> None:
     found = (find_collection(connection, name) for name in names)
     columns = "name", "scheme", "layout", "default_distance", "keep_markdown"
     known = (row.as_json() for row in found if row is not None)
-    people.table(known, "collection", columns)
+    terminal.table(known, "collection", columns)
 
 
 @collection.command()
@@ -216,7 +216,7 @@ def create(connection: Connection, name: str, **settings: Any) -> None:
     """
     from pgsimhash.store.collection import open_collection
 
-    people.record(open_collection(connection, name, create=True, **settings).as_json())
+    terminal.record(open_collection(connection, name, create=True, **settings).as_json())
 
 
 @collection.command("set")
@@ -233,7 +233,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
         raise click.UsageError("give at least one of --distance and --keep-markdown")
     with pgsimhash.connect(dsn, collection=name, create=False) as store:
         maintenance.change_settings(store, **settings)
-        people.record(store.collection.as_json())
+        terminal.record(store.collection.as_json())
 
 
 @collection.command()
@@ -245,7 +245,7 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     """Rename a collection, or swap the names of two with --swap."""
     with pgsimhash.connect(dsn, collection=old, create=False) as store:
         maintenance.rename(store, new, swap=swap)
-    people.record({"name": new, "before": old, "swapped": swap})
+    terminal.record({"name": new, "before": old, "swapped": swap})
 
 
 @collection.command()
@@ -290,7 +290,7 @@ def rebuild(
         nonlocal failed
         failed += verdict.kind == "failed"
         if verdicts:
-            people.record(verdict.as_json())
+            terminal.record(verdict.as_json())
 
     with (
         pgsimhash.connect(dsn, collection=name, create=False) as store,
@@ -306,7 +306,7 @@ def rebuild(
             **settings,
         )
         others = maintenance.count_reread(store) if store.collection.selectors else 0
-    people.record(rebuilt.as_json())
+    terminal.record(rebuilt.as_json())
     if not replace and into_schema is None:
         old = into or f"{name}-2"
         show.message(
@@ -338,4 +338,4 @@ def delete(connection: Connection, name: str, yes: bool) -> None:
         open_collection(connection, name, create=False)
         options.confirm(f"Delete collection {show.printable(name)!r} and everything in it?")
     pages = maintenance.delete_collection(connection, name)
-    people.record({"name": name, "deleted": pages})
+    terminal.record({"name": name, "deleted": pages})

@@ -12,7 +12,7 @@ import click
 
 import pgsimhash
 from pgsimhash import analysis, maintenance
-from pgsimhash.cli import options, people, show
+from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.urls import check_url, host_of, lowered
 
@@ -44,7 +44,7 @@ def delete(store: pgsimhash.Store, url: str | None, host: str | None, urls: bool
     else:
         with _deleting() as progress:
             deleted = store.delete_host(host, progress=progress)
-    people.record(deleted.as_json(urls=urls))
+    terminal.record(deleted.as_json(urls=urls))
     sys.exit(0 if deleted.deleted else 1)
 
 
@@ -62,7 +62,7 @@ def expire(store: pgsimhash.Store, older_than: timedelta | None, urls: bool) -> 
     """
     with _deleting() as progress:
         deleted = store.expire(older_than, progress=progress)
-    people.record(deleted.as_json(urls=urls))
+    terminal.record(deleted.as_json(urls=urls))
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def run() -> None:
 def list_runs(store: pgsimhash.Store) -> None:
     """List the runs, the last one first, a JSON line each."""
     found = maintenance.runs(store)
-    people.lines((record.as_json() for record in found), lambda: people.runs(found))
+    terminal.lines((record.as_json() for record in found), lambda: people.runs(found))
 
 
 @run.command()
@@ -97,7 +97,7 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
     """
     with _deleting() as progress:
         run, deleted = maintenance.undo_run(store, number, progress=progress)
-    people.record({**run.as_json(), **deleted.as_json(urls=urls)})
+    terminal.record({**run.as_json(), **deleted.as_json(urls=urls)})
     if not deleted.deleted:
         show.message("The run had added no page, so no version was deleted.")
 
@@ -135,7 +135,7 @@ def mark(
     if source is not None:
         _mark_pairs(store, analysis.read_labels(source))
     elif action is None:
-        people.table((known.as_json() for known in maintenance.marks(store)), "mark")
+        terminal.table((known.as_json() for known in maintenance.marks(store)), "mark")
     elif action != "remove":
         maintenance.mark(store, *urls, same=action == "same")
         show.message(f"Marked as {action}.")
@@ -154,7 +154,9 @@ def _mark_pairs(store: pgsimhash.Store, pairs: list[analysis.LabelledPair]) -> N
             maintenance.mark(store, pair.a, pair.b, same=pair.label == "copy")
         except (ArgumentError, NotFoundError) as error:
             failed += 1
-            people.record({"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)})
+            terminal.record(
+                {"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)}
+            )
     show.message(f"Pairs marked: {len(pairs) - failed:,}, failed: {failed:,}.")
     if failed:
         sys.exit(1)
@@ -177,10 +179,10 @@ def policy() -> None:
 def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     """List the policies, or the settings of a URL, as JSON lines; ages are in seconds."""
     if url is not None:
-        people.record({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
+        terminal.record({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
     else:
         found = maintenance.policies(store)
-        people.lines((known.as_json() for known in found), lambda: people.policies(found))
+        terminal.lines((known.as_json() for known in found), lambda: people.policies(found))
 
 
 @policy.command("set")
@@ -205,7 +207,7 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
     With --content or --ignore, it also says how many stored pages will be read differently.
     """
     with pgsimhash.connect(dsn, collection=collection) as store:
-        people.record(maintenance.set_policy(store, pattern, **settings).as_json())
+        terminal.record(maintenance.set_policy(store, pattern, **settings).as_json())
         if settings["content"] or settings["ignore"]:
             count = maintenance.count_reread(store, pattern)
             show.message(
@@ -220,5 +222,5 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
 def remove(store: pgsimhash.Store, pattern: str) -> None:
     """Remove the policy of a pattern; exits with 1 if there is none."""
     removed = maintenance.remove_policy(store, pattern)
-    people.record({"pattern": pattern, "removed": removed})
+    terminal.record({"pattern": pattern, "removed": removed})
     sys.exit(0 if removed else 1)
