@@ -1,12 +1,12 @@
-"""Align the text blocks of two pages, each with its share of its page's vote."""
+"""Align the text blocks of two pages, or the paragraphs of two texts, and compare their words."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from heapq import nlargest
 from typing import Any, Final, Literal, NamedTuple
 
-from pgsimhash.analysis.changes import Piece, changed_words
 from pgsimhash.analysis.wording import counted
 from pgsimhash.html import Article
 from pgsimhash.html.blocks import BESIDE_TAGS, Element, Named
@@ -20,10 +20,24 @@ Kind = Literal["same", "changed", "moved", "only_a", "only_b"]
 BLOCKS_MAX: Final = 1_000
 """How many blocks of a page are compared: those with the largest shares of its vote."""
 
+CHARS_MAX: Final = 100_000
+"""How many characters of a text without blocks are compared."""
+
 _QUIET: Final = 0.12  # a block below this share of the largest weight hardly votes
 _ALIKE: Final = 0.4  # Dice's coefficient of the words of a changed block
 _AHEAD: Final = 20
-_TEXT: Final = 2_000  # characters of a block's text
+_TEXT: Final = 20_000  # characters of a block's text
+_WORDS_MAX: Final = 2_000  # with more, a changed block is another one
+
+# Words with the space after them; single characters in scripts without spaces.
+_WORD: Final = re.compile(r"\d+(?:[.,]\d+)*\s*|[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
+
+
+class Piece(NamedTuple):
+    """A run of text, and whether it is missing on the other side."""
+
+    text: str
+    changed: bool
 
 
 class Block(NamedTuple):
@@ -87,6 +101,26 @@ class BlockPair(NamedTuple):
         """The larger share of a vote that only one of the pages has."""
         return max(block.share * self.unshared(block) for block in self.blocks)
 
+    def runs(self, context: int) -> list[tuple[str, str]]:
+        """Return what changed as runs of text: ``gone``, ``new``, or ``same``.
+
+        Of ``same`` text there are ``context`` words next to a change.
+        """
+        if self.kind != "changed":
+            return [(self.blocks[0].text, "gone" if self.b is None else "new")]
+        runs: list[tuple[str, str]] = []
+        rest = list(self.right)
+        for piece in self.left:
+            if piece.changed:
+                runs.append((piece.text.strip(), "gone"))
+            while rest and rest[0].changed:
+                runs.append((rest.pop(0).text.strip(), "new"))
+            if not piece.changed:
+                runs.append((_shortened(piece.text, context, first=not runs), "same"))
+                del rest[:1]
+        runs += [(piece.text.strip(), "new") for piece in rest]
+        return [run for run in runs if run[0]]
+
     def as_json(self) -> dict[str, Any]:
         """Return the kind and the blocks as JSON values, with the changed pieces of each."""
         values: dict[str, Any] = {"kind": self.kind}
@@ -96,6 +130,18 @@ class BlockPair(NamedTuple):
                 if pieces:
                     values[name]["changed"] = [p.text.strip() for p in pieces if p.changed]
         return values
+
+
+Blocks = tuple[list[Block], list[tuple[str, ...]]]
+"""The blocks of a page, and the words of each."""
+
+
+def _shortened(text: str, context: int, *, first: bool) -> str:
+    words = text.split()
+    if len(words) <= 2 * context + 1:
+        return " ".join(words)
+    before, behind = words[:context], words[-context:]
+    return " ".join(["…", *behind] if first else [*before, "…", *behind])
 
 
 def vote_shares(words: WeightedWords, weigh: BlockWeights) -> list[float]:
@@ -115,7 +161,7 @@ def vote_shares(words: WeightedWords, weigh: BlockWeights) -> list[float]:
     return [vote / total for vote in votes]
 
 
-def blocks_of(article: Article, weigh: BlockWeights) -> tuple[list[Block], list[tuple[str, ...]]]:
+def blocks_of(article: Article, weigh: BlockWeights) -> Blocks:
     """Return the blocks of an article, and their words."""
     words = words_of(article)
     found = words.blocks
@@ -130,9 +176,23 @@ def blocks_of(article: Article, weigh: BlockWeights) -> tuple[list[Block], list[
     return _bounded(blocks, [tuple(block.words) for block in found])
 
 
-def _bounded(
-    blocks: list[Block], words: list[tuple[str, ...]]
-) -> tuple[list[Block], list[tuple[str, ...]]]:
+def blocks_of_text(text: str) -> Blocks:
+    """Return the paragraphs of a text, a line each, and their words; all weigh the same."""
+    lines = [line for line in map(str.strip, text[:CHARS_MAX].splitlines()) if line]
+    words = [_words(line) for line in lines]
+    whole = sum(map(len, words)) or 1
+    blocks = [
+        Block(line[:_TEXT], len(own), 1.0, len(own) / whole, "text")
+        for line, own in zip(lines, words, strict=True)
+    ]
+    return _bounded(blocks, words)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.rstrip() for word in _WORD.findall(text))
+
+
+def _bounded(blocks: list[Block], words: list[tuple[str, ...]]) -> Blocks:
     """Return the blocks with the largest shares, and the others as one."""
     if len(blocks) <= BLOCKS_MAX:
         return blocks, words
@@ -167,9 +227,7 @@ def _place(block: TextBlock) -> Place:
     return "text"
 
 
-def aligned(
-    a: tuple[list[Block], list[tuple[str, ...]]], b: tuple[list[Block], list[tuple[str, ...]]]
-) -> Iterator[BlockPair]:
+def aligned(a: Blocks, b: Blocks) -> Iterator[BlockPair]:
     """Yield the blocks of both pages in one order: equal ones side by side, alike ones paired."""
     (blocks_a, words_a), (blocks_b, words_b) = a, b
     known_a, known_b = set(words_a), set(words_b)
@@ -181,7 +239,8 @@ def aligned(
         return BlockPair("moved" if words_b[at] in known_a else "only_b", b=blocks_b[at])
 
     def between(i: int, j: int, k: int, m: int) -> Iterator[BlockPair]:
-        runs = SequenceMatcher(None, words_a[i:j], words_b[k:m], autojunk=False).get_opcodes()
+        # Blocks that are there very often are only paired below, which bounds the time.
+        runs = SequenceMatcher(None, words_a[i:j], words_b[k:m]).get_opcodes()
         for tag, start_a, end_a, start_b, end_b in runs:
             own, others = range(i + start_a, i + end_a), range(k + start_b, k + end_b)
             if tag == "equal":
@@ -195,13 +254,17 @@ def aligned(
         start = others.start
         for at in own:
             words = set(words_a[at])
-            for other in range(start, min(start + _AHEAD, others.stop)):
-                if 2 * len(words & sets[other]) >= _ALIKE * (len(words) + len(sets[other])):
-                    yield from map(only_b, range(start, other))
-                    a, b = blocks_a[at], blocks_b[other]
-                    yield BlockPair("changed", a, b, *changed_words(a.text, b.text))
-                    start = other + 1
-                    break
+            ahead = range(start, min(start + _AHEAD, others.stop))
+            shares = {o: 2 * len(words & sets[o]) / (len(words) + len(sets[o]) or 1) for o in ahead}
+            other = max(shares, key=shares.__getitem__, default=start)
+            if shares.get(other, 0.0) >= _ALIKE:
+                yield from map(only_b, range(start, other))
+                a, b = blocks_a[at], blocks_b[other]
+                if words_a[at] == words_b[other]:
+                    yield BlockPair("same", a, b)
+                else:
+                    yield BlockPair("changed", a, b, *_changed_words(a.text, b.text))
+                start = other + 1
             else:
                 yield only_a(at)
         yield from map(only_b, range(start, others.stop))
@@ -212,6 +275,17 @@ def aligned(
         yield BlockPair("same", blocks_a[at], blocks_b[other])
         before_a, before_b = at + 1, other + 1
     yield from between(before_a, len(words_a), before_b, len(words_b))
+
+
+def _changed_words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return both texts in pieces, which are marked as changed where their words differ."""
+    a, b = _WORD.findall(before), _WORD.findall(after)
+    if len(a) > _WORDS_MAX or len(b) > _WORDS_MAX:
+        return (Piece(before, True),), (Piece(after, True),)
+    runs = SequenceMatcher(None, _words(before), _words(after)).get_opcodes()
+    left = tuple(Piece("".join(a[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
+    right = tuple(Piece("".join(b[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
+    return left, right
 
 
 def _anchors(a: Sequence[tuple[str, ...]], b: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:

@@ -1,13 +1,13 @@
-"""Show how a page changed from version to version, and how two texts differ."""
+"""Show how a page changed from version to version."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import SequenceMatcher
-from itertools import groupby
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from heapq import nlargest
+from typing import Any, ClassVar, Final, Literal
 
+from pgsimhash.analysis.block_pairs import BLOCKS_MAX, CHARS_MAX, aligned, blocks_of_text
 from pgsimhash.analysis.wording import shortened
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import band, hamming_distance
@@ -16,18 +16,6 @@ from pgsimhash.pages.records import JsonRecord
 from pgsimhash.store import Store
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
-Kind = Literal["same", "changed", "removed", "added", "skipped"]
-
-CHARS_MAX: Final = 100_000
-"""How many characters of each text are compared; ``Difference.cut`` says if there are more."""
-
-_LINES_MAX: Final = 2_000
-_WORDS_MAX: Final = 2_000
-_AHEAD: Final = 20  # paragraphs among which one is searched
-_ALIKE: Final = 0.3
-
-# Words with the space after them; single characters in scripts without spaces.
-_WORD: Final = re.compile(r"\d+(?:[.,]\d+)*\s*|[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
 
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _SIGNS: Final = re.compile(r"[*_`#>|\\]+|^\s*[-+] ", re.MULTILINE)
@@ -160,110 +148,6 @@ def _compared(version: Version, first: Version, before: Version) -> Version:
     )
 
 
-class Piece(NamedTuple):
-    """A run of text, and whether it is missing on the other side."""
-
-    text: str
-    changed: bool
-
-
-class Row(NamedTuple):
-    """A paragraph of each text, side by side.
-
-    ``same`` and ``changed`` have both sides, ``removed`` only the left, ``added`` only the right.
-    ``skipped`` is a number of equal paragraphs.
-    """
-
-    kind: Kind
-    left: tuple[Piece, ...] = ()
-    right: tuple[Piece, ...] = ()
-    skipped: int = 0
-
-
-class Difference(NamedTuple):
-    """The rows of a comparison; ``cut`` says whether texts or rows were cut off."""
-
-    rows: tuple[Row, ...]
-    cut: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the rows as JSON values: both texts, and for ``changed`` the unshared pieces."""
-        return {"cut": self.cut, "rows": [_row_json(row) for row in self.rows]}
-
-
-def side_by_side(left: str, right: str, *, context: int = 1, rows: int = 1_000) -> Difference:
-    """Return the difference of two texts; each line is a paragraph.
-
-    Equal paragraphs are matched first (Ratcliff and Metzener, "Pattern Matching: The Gestalt
-    Approach", 1988, as in Python's difflib). Of the others, those that share words are paired, and
-    their words are compared. ``context`` is the number of equal paragraphs that are kept around
-    those that differ. Text beyond ``CHARS_MAX`` is ignored, which bounds the time.
-    """
-    a, cut_a = _lines(left)
-    b, cut_b = _lines(right)
-    collapsed = list(_collapsed(_rows(a, b), context))
-    return Difference(tuple(collapsed[:rows]), cut_a or cut_b or len(collapsed) > rows)
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    values: dict[str, Any] = {"kind": row.kind}
-    if row.kind == "skipped":
-        values["paragraphs"] = row.skipped
-    for name, pieces in (("a", row.left), ("b", row.right)):
-        if pieces:
-            values[name] = "".join(piece.text for piece in pieces)
-            if row.kind == "changed":
-                values[f"only_{name}"] = [piece.text.strip() for piece in pieces if piece.changed]
-    return values
-
-
-def _lines(text: str) -> tuple[list[str], bool]:
-    lines = [line for line in map(str.strip, text[:CHARS_MAX].splitlines()) if line]
-    return lines[:_LINES_MAX], len(text) > CHARS_MAX or len(lines) > _LINES_MAX
-
-
-def _rows(a: Sequence[str], b: Sequence[str]) -> Iterator[Row]:
-    for tag, a_start, a_end, b_start, b_end in SequenceMatcher(None, a, b).get_opcodes():
-        if tag == "equal":
-            for line in a[a_start:a_end]:
-                yield Row("same", (Piece(line, False),), (Piece(line, False),))
-        else:
-            yield from _differing(a[a_start:a_end], b[b_start:b_end])
-
-
-def _differing(a: Sequence[str], b: Sequence[str]) -> Iterator[Row]:
-    """Pair each paragraph with the next one of the other text that shares enough words."""
-    words_b = [set(_words(line)) for line in b]
-    start = 0
-    for left in a:
-        words = set(_words(left))
-        for place in range(start, min(start + _AHEAD, len(b))):
-            # Dice's coefficient.
-            if 2 * len(words & words_b[place]) >= _ALIKE * (len(words) + len(words_b[place])):
-                yield from map(_added, b[start:place])
-                yield Row("changed", *changed_words(left, b[place]))
-                start = place + 1
-                break
-        else:
-            yield Row("removed", left=(Piece(left, True),))
-    yield from map(_added, b[start:])
-
-
-def _added(line: str) -> Row:
-    return Row("added", right=(Piece(line, True),))
-
-
-def changed_words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Return both texts in pieces, which are marked as changed where their words differ."""
-    a, b = _WORD.findall(before), _WORD.findall(after)
-    if len(a) > _WORDS_MAX or len(b) > _WORDS_MAX:
-        return (Piece(before, True),), (Piece(after, True),)
-    runs = SequenceMatcher(None, _words(before), _words(after)).get_opcodes()
-    left = tuple(Piece("".join(a[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
-    right = tuple(Piece("".join(b[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
-    return left, right
-
-
 def merged_changes(
     before: str, after: str, *, paragraphs: int = 2, context: int = 9, longest: int = 300
 ) -> tuple[list[list[tuple[str, str]]], int]:
@@ -272,29 +156,16 @@ def merged_changes(
     Each is a list of runs of words: ``same``, ``gone`` or ``new``, of at most ``longest``
     characters, and of five times as many together. A paragraph that only moved is no change.
     """
-    found: list[tuple[int, list[tuple[str, str]]]] = []
-    alone: dict[tuple[Kind, str], int] = {}
-    for row in side_by_side(_unmarked(before), _unmarked(after), context=0).rows:
-        if row.kind == "changed":
-            changed = [piece.text for piece in (*row.left, *row.right) if piece.changed]
-            runs = merged(row.left, row.right, context)
-            found.append((sum(map(len, changed)), _cut(runs, longest)))
-        elif row.kind in ("removed", "added"):
-            (piece,) = row.left or row.right
-            other: Kind = "added" if row.kind == "removed" else "removed"
-            if (moved := alone.pop((other, piece.text), None)) is not None:
-                found[moved] = (0, [])
-                continue
-            alone[row.kind, piece.text] = len(found)
-            runs = [(piece.text, "gone" if row.left else "new")]
-            found.append((len(piece.text), _cut(runs, longest)))
-    places = [place for place, (size, _) in enumerate(found) if size]
-    # Changed words in their context say more than whole paragraphs.
-    places.sort(
-        key=lambda place: (all(kind != "same" for _, kind in found[place][1]), -found[place][0])
-    )
-    shown = sorted(places[:paragraphs])
-    return [found[place][1] for place in shown], len(places) - len(shown)
+    pairs = aligned(*(blocks_of_text(_unmarked(text)) for text in (before, after)))
+    found = [pair.runs(context) for pair in pairs if pair.kind not in ("same", "moved")]
+
+    def rank(place: int) -> tuple[bool, int]:
+        # Changed words in their context say more than whole paragraphs.
+        sizes = [len(text) for text, kind in found[place] if kind != "same"]
+        return len(sizes) < len(found[place]), sum(sizes)
+
+    places = nlargest(paragraphs, range(len(found)), key=rank)
+    return [_cut(found[place], longest) for place in sorted(places)], len(found) - len(places)
 
 
 def _cut(runs: list[tuple[str, str]], longest: int) -> list[tuple[str, str]]:
@@ -311,57 +182,9 @@ def kept_words(before: str | None, after: str | None) -> list[list[tuple[str, st
     """Return all places where kept Markdown changed; None unless both versions have some."""
     if before is None or after is None:
         return None
-    limits = {"paragraphs": _LINES_MAX, "longest": CHARS_MAX}
-    return merged_changes(before, after, context=3, **limits)[0]
-
-
-def merged(left: Sequence[Piece], right: Sequence[Piece], context: int) -> list[tuple[str, str]]:
-    """Return both sides of a changed paragraph as one list of runs: their text and its kind.
-
-    A run is ``gone``, ``new`` or ``same``; of this, ``context`` words next to a change.
-    """
-    runs: list[tuple[str, str]] = []
-    rest = list(right)
-    for piece in left:
-        if piece.changed:
-            runs.append((piece.text.strip(), "gone"))
-        while rest and rest[0].changed:
-            runs.append((rest.pop(0).text.strip(), "new"))
-        if not piece.changed:
-            runs.append((_shortened(piece.text, context, first=not runs), "same"))
-            del rest[:1]
-    runs += [(piece.text.strip(), "new") for piece in rest]
-    return [run for run in runs if run[0]]
-
-
-def _shortened(text: str, context: int, *, first: bool) -> str:
-    words = text.split()
-    if len(words) <= 2 * context + 1:
-        return " ".join(words)
-    before, behind = words[:context], words[-context:]
-    return " ".join(["…", *behind] if first else [*before, "…", *behind])
+    return merged_changes(before, after, paragraphs=2 * BLOCKS_MAX, context=3, longest=CHARS_MAX)[0]
 
 
 def _unmarked(markdown: str) -> str:
     """Return Markdown without the signs of links and emphasis, one paragraph a line as before."""
     return _SIGNS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", markdown)))
-
-
-def _words(line: str) -> list[str]:
-    return [word.rstrip() for word in _WORD.findall(line)]
-
-
-def _collapsed(rows: Iterator[Row], context: int) -> Iterator[Row]:
-    """Replace runs of equal paragraphs by their number, except near a difference."""
-    runs = [(is_same, list(run)) for is_same, run in groupby(rows, lambda row: row.kind == "same")]
-    for number, (is_same, run) in enumerate(runs):
-        after = context if number > 0 else 0
-        before = context if number < len(runs) - 1 else 0
-        skipped = len(run) - after - before
-        # A single paragraph is not longer than the line that would replace it.
-        if not is_same or skipped <= 1:
-            yield from run
-        else:
-            yield from run[:after]
-            yield Row("skipped", skipped=skipped)
-            yield from run[after + skipped :]

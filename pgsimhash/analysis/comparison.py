@@ -12,13 +12,8 @@ from datetime import datetime
 from heapq import nlargest
 from typing import Any, Final, Literal
 
-from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of
-from pgsimhash.analysis.changes import (
-    Difference,
-    known_distance,
-    side_by_side,
-    stored_versions,
-)
+from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of, blocks_of_text
+from pgsimhash.analysis.changes import known_distance, stored_versions
 from pgsimhash.analysis.wording import counted, listed, percent, shortened
 from pgsimhash.errors import NotFoundError, invalid_argument
 from pgsimhash.hashing.bits import (
@@ -77,8 +72,7 @@ class Comparison:
 
     ``agreement`` is the share of the vote, 0 to 1, that both pages have: twice the smaller weight
     of each shared feature, of all weights. It and ``blocks`` need both texts: those of pages, or
-    the Markdown that a collection keeps. Without blocks (schemes that do not weigh them),
-    ``difference`` compares the texts.
+    the Markdown that a collection keeps. Of schemes that do not weigh blocks, they are paragraphs.
     """
 
     a: Side
@@ -97,7 +91,6 @@ class Comparison:
     agreement: float | None
     shared_words: tuple[str, ...]
     blocks: tuple[BlockPair, ...]
-    difference: Difference | None
 
     def __repr__(self) -> str:
         return f"<{self.scheme}: {self.headline}>"
@@ -115,7 +108,6 @@ class Comparison:
             "a": _side_json(self.a),
             "b": _side_json(self.b),
             "blocks": [pair.as_json() for pair in self.blocks],
-            "difference": self.difference and self.difference.as_json(),
         }
 
 
@@ -192,16 +184,17 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
     reason, sentence = _decision(bits, limit, agreed, signatures, layout)
     agreement, shared = None, tuple[str, ...]()
     blocks = tuple[BlockPair, ...]()
-    difference = None
     if a.article is not None and b.article is not None:
         votes = [scheme.weigh(scheme.tokenize(side.text), side) for side in (a.article, b.article)]
         agreement, shared = _agreement(*votes)
-        if isinstance(scheme.weigh, BlockWeights):
-            weigh = scheme.weigh
-            own = (blocks_of(article, weigh) for article in (a.article, b.article))
-            blocks = tuple(aligned(*own))
-        else:
-            difference = side_by_side(a.article.markdown, b.article.markdown)
+        weigh = scheme.weigh
+        own = (
+            blocks_of(article, weigh)
+            if isinstance(weigh, BlockWeights)
+            else blocks_of_text(article.markdown)
+            for article in (a.article, b.article)
+        )
+        blocks = tuple(aligned(*own))
     matches = bits <= limit and agreed
     found = Comparison(
         a=a,
@@ -220,7 +213,6 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
         agreement=agreement,
         shared_words=shared,
         blocks=blocks,
-        difference=difference,
     )
     return replace(found, summary=_summary(found))
 

@@ -36,7 +36,6 @@ from pgsimhash.pages.urls import host_of
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from pgsimhash.analysis.block_pairs import BlockPair
     from pgsimhash.analysis.changes import Version, WithWords
     from pgsimhash.analysis.comparison import Comparison
     from pgsimhash.analysis.crawls import CrawlChange, CrawlComparison
@@ -67,7 +66,7 @@ def comparison(found: Comparison, output: Path | None) -> None:
         table = grid_of("right", "left")
         table.columns[1].no_wrap = False
         for pair in largest:
-            line = _styled(changes(pair))
+            line = _styled(pair.runs(_CONTEXT))
             line.truncate(2 * (line_width() - 12), overflow="ellipsis")
             table.add_row(percent(pair.difference), line)
         show.console(stdout=True).print(table)
@@ -99,15 +98,6 @@ def report(found: Report, output: Path) -> None:
             table.add_row(f"{view.size:,}", short(view.canonical.url, line_width() - 10))
         show.console(stdout=True).print(table)
     hint(f"written to {output} · for programs: --json")
-
-
-def changes(pair: BlockPair) -> list[tuple[str, str]]:
-    """Return the runs of a pair: texts that are ``gone``, ``new`` or ``same``, in order."""
-    if pair.kind != "changed":
-        return [(pair.blocks[0].text, "gone" if pair.b is None else "new")]
-    from pgsimhash.analysis.changes import merged
-
-    return merged(pair.left, pair.right, _CONTEXT)
 
 
 def _styled(runs: Iterable[tuple[str, str]]) -> Text:

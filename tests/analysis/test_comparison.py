@@ -1,10 +1,11 @@
-"""Why two pages match, how a page changed, and two texts side by side."""
+"""Why two pages match, how a page changed, and how two texts are aligned."""
 
 import itertools
 import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from typing import Any
 
 import pytest
@@ -13,8 +14,15 @@ from hypothesis import strategies as st
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.analysis import compare_pages
-from pgsimhash.analysis.block_pairs import BLOCKS_MAX, vote_shares
-from pgsimhash.analysis.changes import CHARS_MAX, Change, judge, side_by_side
+from pgsimhash.analysis.block_pairs import (
+    BLOCKS_MAX,
+    CHARS_MAX,
+    BlockPair,
+    aligned,
+    blocks_of_text,
+    vote_shares,
+)
+from pgsimhash.analysis.changes import Change, judge
 from pgsimhash.analysis.comparison import Side, compared
 from pgsimhash.errors import ArgumentError, NotFoundError, PageError
 from pgsimhash.html import Article, read_article
@@ -145,18 +153,17 @@ def test_a_large_page_is_compared_by_its_loudest_blocks(html: str) -> None:
     found = compare_pages(html, html.replace("word7", "other7"))
     assert 1 <= len(found.blocks) <= 2 * BLOCKS_MAX
     assert sum(pair.a.share for pair in found.blocks if pair.a) == pytest.approx(1)
-    assert all(len(block.text) <= 2_000 for pair in found.blocks for block in pair.blocks)
+    assert all(len(block.text) <= 20_000 for pair in found.blocks for block in pair.blocks)
 
 
-def test_schemes_without_weighted_blocks_compare_texts() -> None:
+def test_schemes_without_weighted_blocks_compare_paragraphs() -> None:
     a, b = ("\n".join([*PARAGRAPHS, line]) for line in ("The end.", "To be continued."))
     found = compare_pages(a, b, scheme="pgsimhash-blog-words-1")
-    assert found.blocks == ()
     assert found.agreement is not None
-    assert found.difference is not None
-    assert {row.kind for row in found.difference.rows} == {"changed"}
+    assert {pair.kind for pair in found.blocks} == {"changed"}
+    assert sum(pair.a.share for pair in found.blocks if pair.a) == pytest.approx(1)
     bare = compare_pages(0, 7)
-    assert (bare.agreement, bare.difference, bare.blocks) == (None, None, ())
+    assert (bare.agreement, bare.blocks) == (None, ())
     assert bare.summary == "Their texts cannot be compared: A and B has no text here."
 
 
@@ -280,58 +287,78 @@ PARAGRAPHS = [f"Paragraph {n} speaks of {n * 7} other things at length." for n i
 OLD, NEW = PARAGRAPHS[5], PARAGRAPHS[5].replace("other", "better")
 
 
-def same(text: str) -> dict[str, str]:
-    return {"kind": "same", "a": text, "b": text}
+def pairs_of(left: str, right: str) -> list[BlockPair]:
+    return list(aligned(blocks_of_text(left), blocks_of_text(right)))
 
 
-def changed(a: str, only_a: str, b: str, only_b: str) -> dict[str, Any]:
-    return {"kind": "changed", "a": a, "only_a": [only_a], "b": b, "only_b": [only_b]}
-
-
-@pytest.mark.parametrize(("left", "right", "rows"), [
-    ("\n\n".join(PARAGRAPHS), "\n".join(PARAGRAPHS), [{"kind": "skipped", "paragraphs": 12}]),
-    ("\n".join(PARAGRAPHS), "\n".join([*PARAGRAPHS[:5], NEW, *PARAGRAPHS[6:]]), [
-        {"kind": "skipped", "paragraphs": 4}, same(PARAGRAPHS[4]),
-        changed(OLD, "other", NEW, "better"),
-        same(PARAGRAPHS[6]), {"kind": "skipped", "paragraphs": 5},
-    ]),
-    ("one\ntwo", "two\nthree", [
-        {"kind": "removed", "a": "one"}, same("two"), {"kind": "added", "b": "three"},
-    ]),
-    ("", "a", [{"kind": "added", "b": "a"}]), ("", "", []),
+@pytest.mark.parametrize(("left", "right", "kinds", "runs"), [
+    ("\n\n".join(PARAGRAPHS), "\n".join(PARAGRAPHS), ["same"] * 12, []),
+    ("\n".join(PARAGRAPHS), "\n".join([*PARAGRAPHS[:5], NEW, *PARAGRAPHS[6:]]),
+     [*["same"] * 5, "changed", *["same"] * 6],
+     [("Paragraph 5 speaks of 35", "same"), ("other", "gone"), ("better", "new"),
+      ("things at length.", "same")]),
+    ("one\ntwo", "two\nthree", ["only_a", "same", "only_b"], [("one", "gone"), ("three", "new")]),
+    ("one\ntwo", "two\none", ["moved", "same", "moved"], []),
+    ("", "a", ["only_b"], [("a", "new")]), ("", "", [], []),
     # Scripts without spaces are compared by characters.
-    ("朝市は六時に始まる", "朝市は七時に始まる",
-     [changed("朝市は六時に始まる", "六", "朝市は七時に始まる", "七")]),
+    ("朝市は六時に始まる", "朝市は七時に始まる", ["changed"],
+     [("朝市は", "same"), ("六", "gone"), ("七", "new"), ("時に始まる", "same")]),
+    # The paragraph that shares most words is the changed one, not the first that shares enough.
+    ("the red boat sails", "the blue boat rests\nthe red boat sails today",
+     ["only_b", "changed"], [("the blue boat rests", "new"), ("the red boat sails", "same"),
+                             ("today", "new")]),
 ])  # fmt: skip
-def test_texts_side_by_side(left: str, right: str, rows: list[dict[str, Any]]) -> None:
-    assert side_by_side(left, right).as_json() == {"cut": False, "rows": rows}
+def test_texts_are_aligned_by_paragraphs(
+    left: str, right: str, kinds: list[str], runs: list[tuple[str, str]]
+) -> None:
+    found = pairs_of(left, right)
+    assert [pair.kind for pair in found] == kinds
+    differing = [pair.runs(9) for pair in found if pair.kind not in ("same", "moved")]
+    assert [run for place in differing for run in place] == runs
 
 
-def test_long_hostile_and_changed_texts() -> None:
-    assert side_by_side("a " * CHARS_MAX, "b").cut
-    assert side_by_side("a\n" * 3000, "b").cut
-    assert side_by_side("\n".join(PARAGRAPHS), "x\n" * 9, rows=3).cut
-    # Hostile texts end.
+def test_long_and_hostile_texts_are_aligned_within_bounds() -> None:
+    assert len(pairs_of("a\n" * 3000, "")) == BLOCKS_MAX
+    (pair,) = pairs_of("a " * CHARS_MAX, "b")[:1]
+    assert len(pair.blocks[0].text) <= 20_000
     rng = random.Random(1)
     one, two = ("\n".join(" ".join(rng.choices("ab", k=60)) for _ in range(1500)) for _ in range(2))
-    assert side_by_side(one, two).rows
-    assert side_by_side("a " * 49_999, "b a " * 24_999).rows
-    # A changed paragraph beside a new one is found.
-    other = [*PARAGRAPHS[:5], "Quite another sentence.", "Paragraph 5 speaks of 35 odd things."]
-    rows = side_by_side("\n".join(PARAGRAPHS[:6]), "\n".join(other), context=0).rows
-    assert [row.kind for row in rows] == ["skipped", "added", "changed"]
+    assert pairs_of(one, two)
+    assert [pair.kind for pair in pairs_of("a " * 49_999, "b a " * 24_999)] == ["changed"]
+
+
+def test_repeated_paragraphs_cost_no_more_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each longest match of equal paragraphs would take a million steps, and leave 999 others."""
+    counted = 0
+    find = SequenceMatcher.find_longest_match
+
+    def count(*arguments: Any) -> Any:
+        nonlocal counted
+        counted += 1
+        return find(*arguments)
+
+    monkeypatch.setattr(SequenceMatcher, "find_longest_match", count)
+    found = pairs_of("x\n" * 1000, "x\ny\n" * 500)
+    assert counted < 10
+    assert {pair.kind for pair in found} == {"same", "moved", "only_b"}
 
 
 lines = st.lists(st.text(alphabet="ab c", max_size=6), max_size=8).map("\n".join)
 
 
 @given(lines, lines)
-def test_the_rows_contain_both_texts(a: str, b: str) -> None:
-    rows = side_by_side(f"{a}\nA", f"{b}\nB", context=20).rows
-    for side, whole in (("left", f"{a}\nA"), ("right", f"{b}\nB")):
-        pieces = [getattr(row, side) for row in rows]
-        kept = ["".join(piece.text for piece in line) for line in pieces if line]
-        assert kept == [line.strip() for line in whole.splitlines() if line.strip()]
+def test_the_pairs_contain_both_texts(a: str, b: str) -> None:
+    found = pairs_of(a, b)
+    for side, whole in (("a", a), ("b", b)):
+        blocks = [getattr(pair, side) for pair in found if getattr(pair, side)]
+        kept = [line.strip() for line in whole.splitlines() if line.strip()]
+        assert [block.text for block in blocks] == kept
+        assert all(
+            "".join(piece.text for piece in (pair.left if side == "a" else pair.right))
+            == getattr(pair, side).text
+            for pair in found
+            if pair.kind == "changed"
+        )
 
 
 def test_what_selectors_cut_is_said(store: Store) -> None:

@@ -247,7 +247,7 @@ def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
 def test_what_changed_is_merged_into_short_paragraphs() -> None:
     same = " ".join(f"word{n}" for n in range(40))
     moved = "A paragraph that only moves is no change."
-    both = "A second part\n\nof two paragraphs."
+    both = "A second part that nobody changed\n\nof two paragraphs that stay there."
     before = f"# Tides\n\n{moved}\n\n{same} of 1,496 boats\n\n{both}\n\n"
     before += "Gone **with** the [wind](https://a.example/)."
     after = f"# Tides\n\n{same} of 1,521 boats\n\n{both}\n\n{moved}\n\n{'無' * 5000}"
