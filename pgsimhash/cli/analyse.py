@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import date
-from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +17,7 @@ import pgsimhash
 from pgsimhash import analysis, html_reports
 from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import invalid_argument
-from pgsimhash.hashing.bits import format_simhash
-from pgsimhash.schemes import BUILT_IN, DEFAULT_NAME
+from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import PageFailure, SourcePage, read_pages
 
@@ -85,10 +83,7 @@ def explain(
             found = analysis.compare_pages(page(a), page(b), store=store, distance=distance)
     else:
         found = analysis.compare_pages(page(a), page(b), scheme=scheme, distance=distance)
-    if show.for_people():
-        people.comparison(found, output)
-    else:
-        show.json_line(found.as_json())
+    terminal.answer(found, lambda: people.comparison(found, output))
     if output is not None:
         show.write_file(output, html_reports.comparison_page(found))
 
@@ -106,7 +101,10 @@ def history(store: pgsimhash.Store, url: str, diff: bool) -> None:
     unknown.
     """
     versions = analysis.versions(store, url, markdown=diff)
-    terminal.lines((row.as_json() for row in versions), lambda: people.history(versions))
+    if show.for_people():
+        people.history(versions)
+    else:
+        show.rows(row.as_json() for row in versions)
 
 
 def _as_crawl(word: str) -> int | date:
@@ -174,9 +172,7 @@ def report(store: pgsimhash.Store, output: Path | None, **grouping: Any) -> None
         summarized = analysis.report(store, **grouping)
     if show.for_people():
         output = output or _own_file()
-        people.report(summarized, output)
-    else:
-        show.json_line(summarized.as_json())
+    terminal.answer(summarized, lambda: people.report(summarized, output))
     if output is not None:
         show.write_file(output, html_reports.report_page(summarized))
 
@@ -203,15 +199,9 @@ def parameters(store: pgsimhash.Store, host: str | None, as_csv: bool) -> None:
     differ only in it are different stories, "matters" if more are, and otherwise "too few".
     "at_most" is the upper bound of that share. "example" is an exception.
     """
-    found = list(analysis.parameters(store, host))
-    records = (parameter.as_json() for parameter in found)
-    if as_csv:
-        show.rows(records, [each.name for each in fields(analysis.Parameter)])
-    else:
-        terminal.table(records, "parameter", _PARAMETERS)
-
-
-_PARAMETERS: Final = ("host", "name", "verdict", "values", "compared", "exceptions")
+    columns = [each.name for each in fields(analysis.Parameter)] if as_csv else None
+    found = (parameter.as_json() for parameter in analysis.parameters(store, host))
+    terminal.rows(found, terminal.PARAMETERS, csv=columns)
 
 
 @analyse.command()
@@ -233,46 +223,29 @@ def template(paths: tuple[str, ...], host: str | None, **selectors: Any) -> None
     pages = _without_failures(read_pages(paths, stdin=stdin))
     if not selectors["content"] and not selectors["ignore"]:
         parts = analysis.template_parts(pages, host)
-        terminal.table((part.as_json() for part in parts), "part", _PARTS)
+        terminal.rows((part.as_json() for part in parts), terminal.PARTS)
         return
     effects = list(analysis.selector_effects(pages, host=host, **selectors))
-    terminal.table((effect.as_json() for effect in effects), "change", _EFFECTS, most=25)
+    terminal.rows((effect.as_json() for effect in effects), terminal.EFFECTS)
     counts = Counter(effect.effect for effect in effects)
     show.message(", ".join(f"{effect}: {counts[effect]:,}" for effect in counts) or "no change")
 
 
-_PARTS: Final = ("host", "selector", "examined", "pages", "same", "words", "votes")
-_EFFECTS: Final = ("effect", "title", "other_title", "distance")
-
-
 @analyse.command()
 @options.distance("the collection's")
-@options.flag("--urls", "Print pairs of pages: their URLs and titles.")
 @options.as_csv
 @options.with_store
-def pairs(store: pgsimhash.Store, distance: int | None, urls: bool, as_csv: bool) -> None:
+def pairs(store: pgsimhash.Store, distance: int | None, as_csv: bool) -> None:
     """Find all pairs of near-duplicates in a collection.
 
-    Prints a JSON line each, in no order. Pairs are of simhashes, or with --urls of the first pages
-    that have them, which also form pairs at distance 0 with the other pages that share them.
+    Prints a JSON line each, in no order. The first page of a simhash stands for it in pairs with
+    others, and is paired at distance 0 with the other pages that have it.
     """
-    columns = ["a", "b", "distance"]
-    if urls:
-        columns += ["a_title", "b_title", "a_simhash", "b_simhash"]
+    columns = ("a", "b", "distance", "a_title", "b_title", "a_simhash", "b_simhash")
     with show.progress_bar("pairs", pages=False) as progress:
-        if urls:
-            page_pairs = analysis.page_pairs(store, distance, progress=progress)
-            rows = (pair.as_json() for pair in page_pairs)
-        else:
-            rows = (
-                {"a": format_simhash(low), "b": format_simhash(high), "distance": bits}
-                for block in store.pairs(distance, progress=progress)
-                for low, high, bits in zip(*(column.tolist() for column in block), strict=True)
-            )
-        if as_csv:
-            show.rows(rows, columns)
-        else:
-            terminal.table(rows, "pair", ("distance", "a", "b"))
+        found = analysis.page_pairs(store, distance, progress=progress)
+        rows = (pair.as_json() for pair in found)
+        terminal.rows(rows, terminal.PAIRS, csv=columns if as_csv else None)
 
 
 @analyse.command()
@@ -298,7 +271,7 @@ def clusters(
         raise click.UsageError("give one of --save, --parquet and --csv")
     with (
         pgsimhash.connect(dsn, collection=collection, create=False) as store,
-        show.progress_bar("clusters", pages=False, prints=not save and parquet is None) as progress,
+        show.progress_bar("clusters", pages=False) as progress,
     ):
         if save:
             count = store.save_clusters(**grouping, progress=progress)
@@ -312,7 +285,7 @@ def clusters(
             show.message(f"{count:,} clusters in {parquet}")
             return
         if not as_csv:
-            show.rows(cluster.as_json() for cluster in all_clusters)
+            terminal.rows((cluster.as_json() for cluster in all_clusters), terminal.CLUSTERS)
             return
         from pgsimhash.analysis.canonical_links import COLUMNS, cluster_rows
 
@@ -330,15 +303,7 @@ def clusters(
     help="Where the pages of PAIRS are: a folder, JSON lines or a WARC archive. By default the "
     "folder of PAIRS, and its subfolder pages.",
 )
-@click.option(
-    "--scheme",
-    "schemes",
-    type=click.Choice(BUILT_IN),
-    multiple=True,
-    default=(DEFAULT_NAME,),
-    show_default=True,
-    help="The scheme to measure; repeatable.",
-)
+@options.scheme(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
     "--precision",
     type=click.FloatRange(0, 1),
@@ -352,7 +317,7 @@ def clusters(
 def evaluate(
     pairs: str,
     pages: tuple[Path, ...],
-    schemes: tuple[str, ...],
+    scheme: str | None,
     precision: float,
     collection: str | None,
     dsn: str | None,
@@ -363,32 +328,56 @@ def evaluate(
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
     different, graded to omit a pair), and optionally kind. a and b are file URLs or paths of
     pages, or the URLs of pages in --pages. Prints a JSON line with recall and precision for each
-    scheme and distance; "unverified" also counts matches that signatures do not confirm. The
-    recommended distance has the largest recall at --precision or more; of several the smallest.
-    Exits with 1 if a page failed, or no distance is precise enough.
+    distance; "unverified" also counts matches that signatures do not confirm. The recommended
+    distance has the largest recall at --precision or more; of several the smallest. Exits with 1 if
+    a page failed, or no distance is precise enough.
 
-    `analyse pairs --urls --csv` prints pairs of a collection: add a column label, and give
+    `analyse pairs --csv` prints pairs of a collection: add a column label, and give
     --collection.
     """
     if pages and collection is not None:
         raise click.UsageError("give --pages or --collection, not both")
     labelled = analysis.read_labels(pairs)
-    measure = partial(analysis.evaluate, labelled, precision=precision)
-    evaluations = []
     if collection is not None:
-        with pgsimhash.connect(dsn, collection=collection, create=False) as store:
-            evaluations.append(measure(store))
+        with pgsimhash.connect(dsn, collection=collection, create=False, scheme=scheme) as store:
+            found = analysis.evaluate(labelled, store, precision=precision)
     else:
-        places = pages or [Path(pairs).parent]
-        processes = options.choose_jobs(jobs, 2 * len(labelled))
-        for scheme in dict.fromkeys(schemes):
-            with show.progress_bar(scheme) as progress:
-                measured = measure(places, scheme=scheme, jobs=processes, progress=progress)
-                evaluations.append(measured)
-    for evaluation in evaluations:
-        _print_evaluation(evaluation)
-    failed = _report_failures(evaluations)
-    sys.exit(failed or not all(evaluation.best for evaluation in evaluations))
+        with show.progress_bar("pages") as progress:
+            found = analysis.evaluate(
+                labelled,
+                pages or [Path(pairs).parent],
+                scheme=scheme,
+                precision=precision,
+                jobs=options.choose_jobs(jobs, 2 * len(labelled)),
+                progress=progress,
+            )
+    terminal.rows(_curve(found), terminal.CURVE, title=found.sentence)
+    failures = [page for page in found.failures if page.reason != "too_short"]
+    for failure in failures[:_FAILURES_SHOWN]:
+        show.message(f"failed: {failure.url}: {failure.detail}")
+    if len(failures) > _FAILURES_SHOWN:
+        show.message(f"{len(failures) - _FAILURES_SHOWN:,} more pages failed")
+    if short := len(found.failures) - len(failures):
+        show.message(f"{short:,} pages have too little text")
+    sys.exit(bool(failures) or not found.best)
+
+
+def _curve(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """Yield the figures at each distance."""
+
+    def figures(counts: Counts) -> dict[str, Any]:
+        return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
+
+    for at in evaluation.curve:
+        yield {
+            "scheme": evaluation.scheme,
+            "distance": at.distance,
+            **figures(at.counts),
+            "unverified": figures(at.unverified),
+            "omitted": evaluation.omitted,
+            "recommended": at is evaluation.best,
+            "kinds": {kind: figures(counts) for kind, counts in at.kinds.items()},
+        }
 
 
 def _without_failures(pages: Iterable[PageItem]) -> Iterator[PageItem]:
@@ -398,50 +387,3 @@ def _without_failures(pages: Iterable[PageItem]) -> Iterator[PageItem]:
             show.message(f"failed: {page.url}: {page.detail}")
         else:
             yield page
-
-
-def _print_evaluation(evaluation: Evaluation) -> None:
-    def figures(counts: Counts) -> dict[str, Any]:
-        return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
-
-    for at in () if show.for_people() else evaluation.curve:
-        show.json_line(
-            {
-                "scheme": evaluation.scheme,
-                "distance": at.distance,
-                **figures(at.counts),
-                "unverified": figures(at.unverified),
-                "omitted": evaluation.omitted,
-                "recommended": at is evaluation.best,
-                "kinds": {kind: figures(counts) for kind, counts in at.kinds.items()},
-            }
-        )
-    if not show.for_people():
-        return
-
-    rows = []
-    for at in evaluation.curve:
-        recall = "-" if at.counts.recall is None else f"{at.counts.recall:.4f}"
-        shares = recall, f"{at.counts.precision:.4f}"
-        rows.append((at.distance, *shares, *at.counts[::2], *at.unverified[::2]))
-    show.table(
-        show.numbers("distance", "recall", "precision", "found", "false", "unverified", "false"),
-        rows,
-        title=evaluation.scheme,
-        row_styles=["bold" if at is evaluation.best else "" for at in evaluation.curve],
-    )
-    show.message(evaluation.sentence)
-
-
-def _report_failures(evaluations: Sequence[Evaluation]) -> bool:
-    """Print each page that failed once, and how many have too little text."""
-    pages = dict.fromkeys(page for evaluation in evaluations for page in evaluation.failures)
-    failures = [page for page in pages if page.reason != "too_short"]
-    for failure in failures[:_FAILURES_SHOWN]:
-        show.message(f"failed: {failure.url}: {failure.detail}")
-    if len(failures) > _FAILURES_SHOWN:
-        show.message(f"{len(failures) - _FAILURES_SHOWN:,} more pages failed")
-    short = len({page.url for page in pages if page.reason == "too_short"})
-    if short:
-        show.message(f"{short:,} pages have too little text")
-    return bool(failures)

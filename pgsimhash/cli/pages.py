@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from datetime import timedelta
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 import click
 
 import pgsimhash
 from pgsimhash import schemes
+from pgsimhash.analysis.wording import counted
 from pgsimhash.cli import options, people, show, terminal
-from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
-from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
-from pgsimhash.pages.records import Match, NearPage, Verdict
+from pgsimhash.errors import CollectionError, PageError
+from pgsimhash.hashing.bits import format_simhash, to_base32, to_bigint
+from pgsimhash.pages.records import Verdict
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
@@ -150,10 +149,7 @@ def decide(store: pgsimhash.Store, file: str, url: str | None, **settings: Any) 
     if page_url is None:
         raise click.UsageError("a page from stdin needs --url")
     verdict = store.decide(page_url, options.read_file(file), **settings)
-    if show.for_people():
-        people.decided(verdict)
-    else:
-        show.json_line(verdict.as_json())
+    terminal.answer(verdict, lambda: people.decided(verdict))
     sys.exit(0 if verdict.keep else 1)
 
 
@@ -212,7 +208,7 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
     cuts: list[str] = []
     others: list[str] = []
     for_people = show.for_people()
-    with show.progress_bar("ingest", prints=not for_people) as progress:
+    with show.progress_bar("ingest") as progress:
         for number, verdict in enumerate(verdicts, start=1):
             done.add(verdict)
             if verdict.detail and verdict.page_id is not None:
@@ -259,18 +255,15 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
     show_default=True,
     help="Whether the signatures of both pages must also agree, for a FILE or a URL.",
 )
-@options.flag("--pages", "Print a line per page instead of per simhash, for a FILE or SIMHASH.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the nearest N.")
 @options.with_store
-def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits: Any) -> None:
+def find(store: pgsimhash.Store, what: str, verify: bool, **limits: Any) -> None:
     """Find known pages near a page or a simhash.
 
     FILE is an HTML file; - reads one from stdin. A URL has :// and names a known page. SIMHASH is
-    16 hex digits, 0x..., a decimal (signed or not) or base32. Prints a JSON line per simhash, with
-    its first page, or for a URL or with --pages one per page, nearest first. Exits with 1 if there
-    is no match.
+    16 hex digits, 0x..., a decimal (signed or not) or base32. Prints a JSON line per page, nearest
+    first. Exits with 1 if there is none.
     """
-    matches: Sequence[Match | NearPage]
     if options.is_url(what):
         matches = store.near_pages(what, verify=verify, **limits)
     else:
@@ -278,62 +271,15 @@ def find(store: pgsimhash.Store, what: str, verify: bool, pages: bool, **limits:
         if simhash is None:
             page = _fingerprint(what, store.collection.scheme)
             simhash, signature = page.simhash, page.signature if verify else None
-        look_up = store.near_pages if pages or show.for_people() else store.find
-        matches = look_up(simhash, signature=signature, **limits)
+        matches = store.near_pages(simhash, signature=signature, **limits)
     distance = store.collection.checked_distance(limits["distance"])
-    terminal.lines(
-        (match.as_json() for match in matches), lambda: people.found(what, matches, distance)
+    number = counted(len(matches), "page") if matches else "No page"
+    terminal.rows(
+        (match.as_json() for match in matches),
+        people.near(distance, any_match=bool(matches)),
+        title=f"{number} within {distance} bits of {terminal.short(what, 40)}",
     )
     sys.exit(0 if matches else 1)
-
-
-@click.command("find-many")
-@click.argument("file", type=options.INPUT_FILE)
-@options.distance("the collection's")
-@options.with_store
-def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
-    """Find known simhashes near many simhashes.
-
-    FILE (- for stdin) has a simhash on each line, written as for find, or a JSON object with the
-    string "simhash" and other keys that the matches repeat, such as "url". Prints a JSON line for
-    each match, in the order of the lines, nearest first: "query" is the line's simhash, "simhash"
-    the known one. Exits with 1 if a line is invalid.
-    """
-    from pgsimhash.store.batches import BATCH_SIMHASHES
-
-    failed = False
-
-    def queries(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-        nonlocal failed
-        for number, line in enumerate(lines, start=1):
-            try:
-                if line.strip():
-                    yield _query(line)
-            # JSON with a number of thousands of digits raises ValueError.
-            except (ArgumentError, ValueError, RecursionError) as error:
-                failed = True
-                show.message(f"line {number}: {error}")
-
-    if file == "-":
-        options.stdin_bytes()  # an error if stdin is closed
-    with click.open_file(file, encoding="utf-8", errors="replace") as text:
-        lines = queries(text)
-        while batch := list(islice(lines, BATCH_SIMHASHES)):
-            matches = store.find_many([int(query["query"], 16) for query in batch], distance)
-            for number, simhash, bits in zip(*(column.tolist() for column in matches), strict=True):
-                match = {"simhash": format_simhash(simhash), "distance": bits}
-                show.json_line({**batch[number], **match})
-    sys.exit(failed)
-
-
-def _query(line: str) -> dict[str, Any]:
-    """Return the simhash of a line as 16 hex digits, and the keys to repeat in its matches."""
-    fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
-    value = fields.get("simhash")
-    # JSON readers such as jq round integers of 64 bits.
-    if not isinstance(value, str):
-        raise invalid_argument('the object has no "simhash", as a string')
-    return {**fields, "query": format_simhash(parse_simhash(value))}
 
 
 @click.command()

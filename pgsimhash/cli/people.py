@@ -1,8 +1,4 @@
-"""Print answers for people on a terminal: the answer in bold, at most 20 lines, then what next.
-
-A sign, a word and a colour say the same thing, so nothing is lost without colours. The colours are
-those that are legible on light and dark: green, magenta, red and blue.
-"""
+"""Print answers for people: how alike pages are, how many are copies, and what changed."""
 
 from __future__ import annotations
 
@@ -12,19 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pgsimhash.analysis.wording import counted, percent
+from pgsimhash.analysis.wording import byte_size, counted, percent
 from pgsimhash.cli import show
-from pgsimhash.cli.show import file_size
 from pgsimhash.cli.terminal import (
     ROWS,
-    dim,
-    grid_of,
+    SIGNS,
+    View,
+    bar,
     hint,
     is_plain,
     line_width,
-    plain,
+    print_grid,
     print_values,
     say,
     say_rest,
@@ -40,8 +36,7 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.comparison import Comparison
     from pgsimhash.analysis.crawls import CrawlChange, CrawlComparison
     from pgsimhash.analysis.reports import Report
-    from pgsimhash.pages.policies import Policy
-    from pgsimhash.pages.records import CollectionStatus, Match, RunRecord, Verdict
+    from pgsimhash.pages.records import CollectionStatus, RunRecord, Verdict
 
 EXAMPLES: Final = 3
 """How many changes of a kind are shown."""
@@ -63,13 +58,11 @@ def comparison(found: Comparison, output: Path | None) -> None:
     largest = [pair for pair in found.differing if pair.difference >= 0.001][:EXAMPLES]
     if largest:
         say(("\nwhat differs", "bold"), (", and its share of the vote", "dim"))
-        table = grid_of("right", "left")
-        table.columns[1].no_wrap = False
-        for pair in largest:
-            line = _styled(pair.runs(_CONTEXT))
+        lines = [_styled(pair.runs(_CONTEXT)) for pair in largest]
+        for line in lines:
             line.truncate(2 * (line_width() - 12), overflow="ellipsis")
-            table.add_row(percent(pair.difference), line)
-        show.console(stdout=True).print(table)
+        shares = (percent(pair.difference) for pair in largest)
+        print_grid(zip(shares, lines, strict=True), wrap=True)
     if not found.matches or found.reason == "same_simhash":
         say(("\n" + found.sentence, ""))
     if output is None:
@@ -78,25 +71,24 @@ def comparison(found: Comparison, output: Path | None) -> None:
         hint(f"written to {output}")
 
 
-def report(found: Report, output: Path) -> None:
+def report(found: Report, output: Path | None) -> None:
     """Print how much of a collection is copies, where they come from, and the biggest clusters."""
     say((found.headline, "bold"))
     if found.summary:
         say(found.summary)
-    table = grid_of("right", "left", "left")
-    for host in found.hosts[:_HOSTS]:
-        if host.copies:
-            causes = ", ".join(cause.words for cause in host.causes[:2])
-            table.add_row(f"{host.copies:,}", host.host or "without a host", causes)
-    if table.row_count:
+    if hosts := [host for host in found.hosts[:_HOSTS] if host.copies]:
         say(("\ncopies by host", "bold"), (", and what makes their address another one", "dim"))
-        show.console(stdout=True).print(table)
+        print_grid(
+            (
+                host.copies,
+                host.host or "without a host",
+                ", ".join(cause.words for cause in host.causes[:2]),
+            )
+            for host in hosts
+        )
     if found.clusters:
         say(("\nbiggest clusters", "bold"), (f", of {found.all_clusters:,}", "dim"))
-        table = grid_of("right", "left")
-        for view in found.clusters[:_HOSTS]:
-            table.add_row(f"{view.size:,}", short(view.canonical.url, line_width() - 10))
-        show.console(stdout=True).print(table)
+        print_grid((view.size, view.canonical.url) for view in found.clusters[:_HOSTS])
     hint(f"written to {output} · for programs: --json")
 
 
@@ -176,13 +168,10 @@ class Ingested:
                 show.message(f"Failed: {counts['failed']:,}. The first: {first}")
             return
         shown = {
-            "new": counts["new"],
-            "updated": counts["updated"],
+            **{"new": counts["new"], "updated": counts["updated"]},
             "copies": counts["duplicate"] + counts["near"],
-            "unchanged": counts["unchanged"],
-            "gone": counts["gone"] + counts["unknown"],
-            "too short": counts["too_short"],
-            "failed": counts["failed"],
+            **{"unchanged": counts["unchanged"], "gone": counts["gone"] + counts["unknown"]},
+            **{"too_short": counts["too_short"], "failed": counts["failed"]},
         }
         whole, seconds = sum(shown.values()), time.monotonic() - self.started
         speed = f" in {seconds:.1f} s" + (f", {whole / seconds:,.0f} a second" if seconds else "")
@@ -190,13 +179,13 @@ class Ingested:
         for name, count in shown.items():
             if count:
                 sign, style = SIGNS[name]
-                line.append(f"{sign} {count:,} {name}  ", style)
+                line.append(f"{sign} {count:,} {name.replace('_', ' ')}  ", style)
         console.print(Text.assemble((counted(whole, "page"), "bold"), speed))
-        console.print(_bar(shown, min(console.width - 2, _WIDTH_MAX)))
+        console.print(bar(shown, min(console.width - 2, _WIDTH_MAX)))
         console.print(line)
         keep = counted(counts["keep"], "page is", "pages are")
-        other = f"; {file_size(self.sizes[False])} say nothing new" if self.sizes[False] else ""
-        console.print(f"{keep} worth keeping ({file_size(self.sizes[True])}){other}.")
+        other = f"; {byte_size(self.sizes[False])} say nothing new" if self.sizes[False] else ""
+        console.print(f"{keep} worth keeping ({byte_size(self.sizes[True])}){other}.")
         if any(self.hosts):
             most = (f"{host or 'files'} ({count:,})" for host, count in self.hosts.most_common(2))
             console.print(f"Copies are on {', '.join(most)}.")
@@ -209,139 +198,46 @@ class Ingested:
             show.message(f"{self.failure.url}: {self.failure.detail}")
 
 
-SIGNS: Final = {
-    "new": ("+", "green"),
-    "updated": ("~", "green"),
-    "copies": ("=", "magenta"),
-    "duplicate": ("=", "magenta"),
-    "near": ("≈", "magenta"),
-    "unchanged": ("·", "dim"),
-    "gone": ("o", "dim"),
-    "unknown": ("?", "dim"),
-    "too short": ("-", "dim"),
-    "too_short": ("-", "dim"),
-    "failed": ("!", "red"),
-}
-"""The sign and the colour of each verdict."""
-
-
-def _bar(parts: Mapping[str, int], width: int) -> Text:
-    """Return a bar of the counts; each above zero has at least a character."""
-    from rich.text import Text
-
-    whole = sum(parts.values()) or 1
-    cells = {name: max(round(count / whole * width), count > 0) for name, count in parts.items()}
-    largest = max(cells, key=cells.__getitem__)
-    cells[largest] -= sum(cells.values()) - width
-    bar = Text()
-    for name, cell in cells.items():
-        _, style = SIGNS[name]
-        bar.append(("─" if style == "dim" else "█") * cell, style)
-    return bar
-
-
 def decided(verdict: Verdict) -> None:
     """Print what ingest would decide about a page."""
     sign, style = SIGNS[verdict.kind]
     kind = verdict.kind.replace("_", " ").capitalize()
     keep = "worth keeping" if verdict.keep else "not worth keeping"
     say((f"{sign} {kind}", f"bold {style}"), (f": {keep}\n", "bold"))
-    values = {"page": short(verdict.url, line_width() - 14)}
-    if verdict.duplicate_of is not None:
-        values["same as"] = short(verdict.duplicate_of, line_width() - 14)
-    if verdict.distance is not None:
-        values["bits"] = f"{verdict.distance} of 64 differ"
-    values["because"] = verdict.detail or verdict.reason.replace("_", " ")
-    print_values(values)
+    original, bits = verdict.duplicate_of, verdict.distance
+    values = {
+        "page": short(verdict.url, line_width() - 14),
+        "same as": original and short(original, line_width() - 14),
+        "bits": None if bits is None else f"{bits} of 64 differ",
+        "because": verdict.detail or verdict.reason.replace("_", " "),
+    }
+    print_values({name: value for name, value in values.items() if value})
     hint("nothing was stored · exit code 1 means: not worth keeping")
 
 
-def found(what: str, matches: Sequence[Match], limit: int) -> None:
-    """Print the known pages near a page or a simhash, the nearest first."""
-    from rich.text import Text
-
-    name = counted(len(matches), "page") if matches else "No page"
-    say((f"{name} within {limit} bits", "bold"), f" of {short(what, 40)}")
-    table = grid_of("right", "left", "left")
-    for match in matches[:ROWS]:
-        near = Text.assemble(
-            ("·" * match.distance, "dim"),
-            ("●", "blue" if match.distance <= IDENTICAL_MAX else "magenta"),
-            ("·" * (limit - match.distance), "dim"),
-        )
-        table.add_row(str(match.distance), near, short(match.url, line_width() - limit - 8))
-    if matches:
-        say()
-        show.console(stdout=True).print(table)
-    say_rest(len(matches) - ROWS)
-    hint("why: pgsimhash analyse explain A B" if matches else "farther ones: --distance 12")
-
-
-def statuses(collections: Sequence[CollectionStatus]) -> None:
-    """Print what collections hold."""
+def status(collections: Sequence[CollectionStatus]) -> str:
+    """Return how many pages there are, in a sentence."""
     if not collections:
-        say(("No collection yet", "bold"))
-        hint("the first one: pgsimhash ingest PATH")
-        return
-    pages = sum(row.urls for row in collections)
-    size = file_size(collections[0].schema_bytes)
-    held = f" in {counted(len(collections), 'collection')}, {size} on disk\n"
+        return "No collection yet; the first one: pgsimhash ingest PATH"
     about = "about " if any(row.estimated for row in collections) else ""
-    say((about + counted(pages, "page"), "bold"), held)
-    table = grid_of("left", "right", "left", "right", "left")
-    table.add_row(*dim("collection", "pages", "copies", "their HTML", "last write"))
-    for row in collections[:ROWS]:
-        share = row.duplicates / row.pages if row.pages else 0.0
-        bar = _bar({"copies": row.duplicates, "unchanged": row.pages - row.duplicates}, 16)
-        last = "never" if row.last_write is None else f"{row.last_write:%Y-%m-%d %H:%M}"
-        saved = file_size(row.duplicate_bytes)
-        name = short(row.name, 20)
-        table.add_row(name, f"{row.urls:,}", bar.append(f" {percent(share)}"), saved, last)
-    show.console(stdout=True).print(table)
-    say_rest(len(collections) - ROWS)
-    hint("more: pgsimhash analyse report --collection NAME")
+    pages = counted(sum(row.urls for row in collections), "page")
+    held = counted(len(collections), "collection")
+    return f"{about}{pages} in {held}, {byte_size(collections[0].schema_bytes)} on disk"
 
 
-def runs(records: Sequence[RunRecord]) -> None:
-    """Print the runs that added pages, the last one first."""
-    if not records:
-        say(("No run yet", "bold"))
-        return
-    last = records[0]
-    say(
-        (counted(len(records), "run"), "bold"),
-        f"; in the last one, {last.new + last.updated:,} of {counted(last.pages, 'page')} were new "
-        "or updated\n",
-    )
-    table = grid_of("right", "left", "right", "left", "right", "right", "right", "right")
-    table.add_row(*dim("run", "began", "pages", "", "new", "upd.", "copies", "same"))
-    for run in records[:ROWS]:
-        own = (run.new, run.updated, run.duplicates, run.unchanged)
-        bar = _bar(dict(zip(("new", "updated", "copies", "unchanged"), own, strict=True)), 18)
-        began = f"{run.started_at:%Y-%m-%d %H:%M}"
-        cells = (f"{count:,}" if count else "-" for count in own)
-        table.add_row(str(run.run_id), began, f"{run.pages:,}", bar, *cells)
-    show.console(stdout=True).print(table)
-    say_rest(len(records) - ROWS)
-    hint(f"take back run {last.run_id}: pgsimhash run undo {last.run_id}")
+def near(limit: int, *, any_match: bool) -> View:
+    """Return how matches up to ``limit`` bits are shown."""
 
+    def dots(match: dict[str, Any]) -> Text:
+        from rich.text import Text
 
-def policies(found: Sequence[Policy]) -> None:
-    """Print the policies in words, those for all hosts last."""
-    say((counted(len(found), "policy", "policies"), "bold"), "; of several the most specific\n")
-    grid = grid_of("left", "left")
-    grid.columns[1].no_wrap = False
-    for policy in sorted(found, key=lambda own: (own.host == "*", own.host, own.path))[:ROWS]:
-        values = {name: value for name, value in policy.as_json().items() if value is not None}
-        del values["pattern"]
-        words = (f"{name.replace('_', ' ')} {plain(value)}" for name, value in values.items())
-        grid.add_row(short(policy.pattern, 30), ", ".join(words))
-    show.console(stdout=True).print(grid)
-    say_rest(len(found) - ROWS)
-    if found:
-        hint("ages are in seconds · what counts for a page: pgsimhash policy list URL")
-    else:
-        hint("the first one: pgsimhash policy set example.org --distance 5")
+        bits = match["distance"]
+        style = "blue" if bits <= IDENTICAL_MAX else "magenta"
+        return Text.assemble(("·" * bits, "dim"), ("●", style), ("·" * (limit - bits), "dim"))
+
+    why = "why: pgsimhash analyse explain A B"
+    columns: Mapping[str, Any] = {"bits": "distance", "": dots, "page": "url"}
+    return View("page", columns, why if any_match else "farther ones: --distance 12")
 
 
 def history(versions: Sequence[Version]) -> None:

@@ -133,7 +133,9 @@ def status(connection: Connection, collection: str | None) -> None:
         # Raises the error if it does not exist.
         open_collection(connection, collection, create=False)
     collections = read_status(connection, collection)
-    terminal.lines((row.as_json() for row in collections), lambda: people.statuses(collections))
+    terminal.rows(
+        (row.as_json() for row in collections), terminal.STATUS, title=people.status(collections)
+    )
 
 
 @click.command()
@@ -193,9 +195,8 @@ def list_collections(connection: Connection) -> None:
     if not names:
         show.message(f"The schema {schema_of(connection)} has no collection yet.")
     found = (find_collection(connection, name) for name in names)
-    columns = "name", "scheme", "layout", "default_distance", "keep_markdown"
     known = (row.as_json() for row in found if row is not None)
-    terminal.table(known, "collection", columns)
+    terminal.rows(known, terminal.COLLECTIONS)
 
 
 @collection.command()

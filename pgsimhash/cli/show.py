@@ -28,7 +28,6 @@ from pgsimhash.runtime.output import replacing
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Column
 
 # C0, delete and C1; lone surrogates; line separators and marks that change the direction.
 _UNPRINTABLE: Final = re.compile(
@@ -125,43 +124,17 @@ def console(*, stdout: bool = False) -> Console:
     return PrintableConsole(stderr=not stdout, highlight=False, markup=False, emoji=False)
 
 
-def table(
-    columns: Iterable[str | Column], cells: Iterable[Iterable[str | int | None]], **style: Any
-) -> None:
-    """Print a table on stderr; ``style`` are arguments of Rich's ``Table``."""
-    from rich.table import Table
-
-    drawn = Table(*columns, title_justify="left", **style)
-    for row in cells:
-        drawn.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
-    console().print(drawn)
-
-
-def file_size(count: int) -> str:
-    """Return a number of bytes in a unit that suits it."""
-    from rich.filesize import decimal
-
-    return decimal(count)
-
-
-def numbers(*names: str) -> list[Column]:
-    """Return columns of numbers."""
-    from rich.table import Column
-
-    return [Column(name, justify="right") for name in names]
-
-
 @contextmanager
 def progress_bar(
-    name: str, *, pages: bool = True, prints: bool = True
+    name: str, *, pages: bool = True, prints: bool = False
 ) -> Iterator[Callable[[int, int | None], None]]:
     """Yield a function that receives the number of finished items and the total, for a bar.
 
     Items other than ``pages`` are shown in per cent. ``prints`` says whether the command prints
-    data meanwhile: if the terminal also shows the data, its lines are the progress.
+    data meanwhile for people too: if the terminal shows the data, its lines are the progress.
     """
     terminal = console()
-    if not terminal.is_terminal or (prints and sys.stdout.isatty()):
+    if not terminal.is_terminal or (sys.stdout.isatty() and (prints or not for_people())):
         yield no_progress
         return
     from rich import progress as bars
@@ -177,7 +150,13 @@ def progress_bar(
         redirect_stderr=False,
     ) as progress:
         task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+        def update(done: int, total: int | None) -> None:
+            progress.update(task, completed=done, total=total)
+            if done == total:
+                progress.stop()  # before the answer is printed
+
+        yield update
 
 
 def write_file(path: Path, text: str) -> None:

@@ -1,71 +1,170 @@
 """Print JSON lines, or for people on a terminal rows, values and hints.
 
-The other module for people, :mod:`pgsimhash.cli.people`, has an answer for each command.
+There, the answer comes first, in bold; then at most 20 lines, and what to do next. A sign, a word
+and a colour say the same thing, so nothing is lost without colours. The colours are those that are
+legible on light and dark: green, magenta, red and blue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from pgsimhash.analysis.wording import counted
+from pgsimhash.analysis.wording import byte_size, counted, percent
 from pgsimhash.cli import show
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 ROWS: Final = 15
 """How many rows of a list are shown."""
 
+SIGNS: Final = {
+    "new": ("+", "green"),
+    "updated": ("~", "green"),
+    "copies": ("=", "magenta"),
+    "duplicate": ("=", "magenta"),
+    "near": ("≈", "magenta"),
+    "unchanged": ("·", "dim"),
+    "gone": ("o", "dim"),
+    "unknown": ("?", "dim"),
+    "too_short": ("-", "dim"),
+    "failed": ("!", "red"),
+}
+"""The sign and the colour of each verdict."""
 
-def lines(records: Iterable[dict[str, Any]], view: Callable[[], None]) -> None:
-    """Print the view for people, or JSON lines."""
-    if show.for_people():
-        view()
-    else:
-        show.rows(records)
+Row = dict[str, Any]
 
 
-def table(
-    records: Iterable[dict[str, Any]], one: str, columns: Sequence[str] = (), most: int = 40
-) -> int:
-    """Print JSON objects: the first of them as rows for people, or as JSON lines; return how many.
+class View(NamedTuple):
+    """What a terminal shows of records: their noun, columns, and what to do next.
 
-    ``columns`` are those for people, by default the first six with values, of ``most`` characters.
+    A column is the name of a value, or what makes a cell of a record.
     """
-    if not show.for_people():
-        count = 0
-        for row in records:
-            show.json_line(row)
-            count += 1
-        return count
+
+    one: str
+    columns: Mapping[str, str | Callable[[Row], Any]] | None = None
+    hint: str = "all values: --json"
+    more: str | None = None
+
+
+def _parts(width: int, **counts: str) -> Callable[[Row], Text]:
+    return lambda row: bar({kind: row[name] for kind, name in counts.items()}, width)
+
+
+def _copies(row: Row) -> Text:
+    others = row["pages"] - row["duplicates"]
+    share = percent(row["duplicates"] / row["pages"] if row["pages"] else 0.0)
+    return bar({"copies": row["duplicates"], "unchanged": others}, 16).append(f" {share}")
+
+
+def _time(name: str) -> Callable[[Row], str]:
+    return lambda row: "never" if row[name] is None else row[name][:16].replace("T", " ")
+
+
+def _settings(row: Row) -> str:
+    known = ((name.replace("_", " "), value) for name, value in row.items() if value is not None)
+    return ", ".join(f"{name} {plain(value)}" for name, value in known if name != "pattern")
+
+
+def _named(*names: str) -> dict[str, str | Callable[[Row], Any]]:
+    return dict(zip(names, names, strict=True))
+
+
+RECORDS: Final = View("record")
+COLLECTIONS: Final = View(
+    "collection", _named("name", "scheme", "layout", "default_distance", "keep_markdown")
+)
+STATUS: Final = View(
+    "collection",
+    {
+        **{"collection": "name", "pages": "urls", "copies": _copies},
+        "their HTML": lambda row: byte_size(row["duplicate_bytes"]),
+        "last write": _time("last_write"),
+    },
+    "more: pgsimhash analyse report --collection NAME",
+)
+RUNS: Final = View(
+    "run",
+    {
+        **{"run": "run_id", "began": _time("started_at"), "pages": "pages"},
+        "": _parts(18, new="new", updated="updated", copies="duplicates", unchanged="unchanged"),
+        **{"new": "new", "upd.": "updated", "copies": "duplicates", "same": "unchanged"},
+    },
+    "take back the last one: pgsimhash run undo",
+)
+POLICIES: Final = View(
+    "policy",
+    {"pattern": "pattern", "settings": _settings},
+    "ages are in seconds · what counts for a page: pgsimhash policy list URL",
+    "policies",
+)
+MARKS: Final = View("mark")
+PAIRS: Final = View("pair", _named("distance", "a", "b"))
+CLUSTERS: Final = View(
+    "cluster", {"pages": lambda row: len(row["pages"]), "canonical": "canonical"}
+)
+PARAMETERS: Final = View(
+    "parameter", _named("host", "name", "verdict", "values", "compared", "exceptions")
+)
+PARTS: Final = View(
+    "part", _named("host", "selector", "examined", "pages", "same", "words", "votes")
+)
+EFFECTS: Final = View("change", _named("effect", "title", "other_title", "distance"))
+CURVE: Final = View(
+    "distance",
+    {
+        **_named("distance", "recall", "precision", "found"),
+        "false": "false_matches",
+        "unverified": lambda row: row["unverified"]["found"],
+        "false, too": lambda row: row["unverified"]["false_matches"],
+        "": lambda row: "recommended" if row["recommended"] else "",
+    },
+)
+
+
+def rows(
+    records: Iterable[Row], view: View, *, title: str = "", csv: Sequence[str] | None = None
+) -> None:
+    """Print JSON objects: the first as rows for people, or JSON lines, or with ``csv`` a table.
+
+    ``title`` comes before the rows instead of their number. Without columns, those are the first
+    with values.
+    """
+    if csv is not None or not show.for_people():
+        show.rows(records, csv or ())
+        return
     following = iter(records)
     first = list(islice(following, ROWS))
     count = len(first) + sum(1 for _ in following)
-    say((counted(count, one), "bold"))
+    say((title or counted(count, view.one, view.more), "bold"))
     if first:
         filled = [name for name in first[0] if any(row.get(name) is not None for row in first)]
-        names = columns or filled[:6]
-        sides: list[Side] = ["left"] * len(names)
-        grid = grid_of(*sides)
-        grid.add_row(*dim(*names))
-        for row in first:
-            grid.add_row(*(short(plain(row.get(name)), most) for name in names))
-        show.console(stdout=True).print(grid)
+        columns = view.columns or _named(*filled[:6])
+        cells = [
+            [row.get(each) if isinstance(each, str) else each(row) for each in columns.values()]
+            for row in first
+        ]
+        print_grid(cells, *columns)
         say_rest(count - ROWS)
-    hint("all values: --json")
-    return count
+    hint(view.hint)
 
 
-def record(values: dict[str, Any]) -> None:
+def record(values: Row) -> None:
     """Print a JSON object: a line for each value that is not null, or a JSON line."""
     if show.for_people():
-        kept = {name: plain(value) for name, value in values.items() if value is not None}
-        print_values({name.replace("_", " "): value for name, value in kept.items()})
+        print_values({name: value for name, value in values.items() if value is not None})
     else:
         show.json_line(values)
+
+
+def answer(value: Any, view: Callable[[], None]) -> None:
+    """Print the view for people, or the value as a JSON line."""
+    if show.for_people():
+        view()
+    else:
+        show.json_line(value.as_json())
 
 
 def short(text: str, most: int) -> str:
@@ -81,33 +180,62 @@ def plain(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4f}"
     if isinstance(value, list | dict):
         return f"{len(value):,} in --json"
     return "-" if value is None else str(value)
 
 
-def print_values(values: Mapping[str, str]) -> None:
+def print_grid(cells: Iterable[Iterable[Any]], *heads: str, wrap: bool = False) -> None:
+    """Print cells below their heads; numbers are on the right, long texts shortened or wrapped."""
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = list(zip(*cells, strict=True))
+    drawn = [
+        [cell if isinstance(cell, Text) else Text(plain(cell)) for cell in column]
+        for column in columns
+    ]
+    grid = Table.grid(padding=(0, 2))
+    room = line_width() - 2 * len(columns)
+    lengths = [
+        max(len(head), *map(len, column))
+        for head, column in zip(heads or [""] * len(drawn), drawn, strict=True)
+    ]
+    # What short columns leave is for the others.
+    for rank, at in enumerate(sorted(range(len(columns)), key=lengths.__getitem__)):
+        width = min(lengths[at], room // (len(columns) - rank))
+        room -= width
+        if not wrap:
+            drawn[at] = [
+                Text(short(text.plain, width)) if isinstance(cell, str) else text
+                for cell, text in zip(columns[at], drawn[at], strict=True)
+            ]
+    for column in columns:
+        is_number = all(isinstance(cell, int | float | None) for cell in column)
+        side: Literal["left", "right"] = "right" if is_number else "left"
+        grid.add_column(justify=side, no_wrap=not wrap, overflow="ellipsis")
+    if any(heads):
+        grid.add_row(*(Text(head, "dim") for head in heads))
+    for row in zip(*drawn, strict=True):
+        grid.add_row(*row)
+    show.console(stdout=True).print(grid)
+
+
+def print_values(values: Mapping[str, Any]) -> None:
     """Print names and values, a line each."""
     from rich.text import Text
 
-    grid = grid_of("left", "left")
-    grid.columns[1].no_wrap = False
-    for name, value in values.items():
-        grid.add_row(Text(name, "dim"), value)
-    show.console(stdout=True).print(grid)
+    names = (Text(name.replace("_", " "), "dim") for name in values)
+    texts = map(plain, values.values())
+    print_grid(zip(names, texts, strict=True), wrap=True)
 
 
 def say_rest(count: int, one: str = "more") -> None:
     """Print how many rows are not shown, if any."""
     if count > 0:
         say((f"… and {count:,} {one}" if one == "more" else f"… {counted(count, one)}", "dim"))
-
-
-def dim(*names: str) -> list[Text]:
-    """Return texts for the head of a table."""
-    from rich.text import Text
-
-    return [Text(name, "dim") for name in names]
 
 
 def hint(text: str) -> None:
@@ -124,17 +252,16 @@ def say(*parts: str | tuple[str, str]) -> None:
     show.console(stdout=True).print(Text.assemble(*parts))
 
 
-Side = Literal["left", "right"]
+def bar(parts: Mapping[str, int], width: int) -> Text:
+    """Return a bar of counts by verdict; each above zero has at least a character."""
+    from rich.text import Text
 
-
-def grid_of(*sides: Side) -> Table:
-    """Return a table without lines, and the sides of its columns."""
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
-    for side in sides:
-        table.add_column(justify=side, no_wrap=True, overflow="ellipsis")
-    return table
+    whole = sum(parts.values()) or 1
+    cells = {name: max(round(count / whole * width), count > 0) for name, count in parts.items()}
+    largest = max(cells, key=cells.__getitem__)
+    cells[largest] -= sum(cells.values()) - width
+    styles = ((SIGNS[name][1], cell) for name, cell in cells.items())
+    return Text.assemble(*(("─" * n if style == "dim" else "█" * n, style) for style, n in styles))
 
 
 def line_width() -> int:

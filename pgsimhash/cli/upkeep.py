@@ -12,7 +12,7 @@ import click
 
 import pgsimhash
 from pgsimhash import analysis, maintenance
-from pgsimhash.cli import options, people, show, terminal
+from pgsimhash.cli import options, show, terminal
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.urls import check_url, host_of, lowered
 
@@ -81,8 +81,7 @@ def run() -> None:
 @options.with_store
 def list_runs(store: pgsimhash.Store) -> None:
     """List the runs, the last one first, a JSON line each."""
-    found = maintenance.runs(store)
-    terminal.lines((record.as_json() for record in found), lambda: people.runs(found))
+    terminal.rows((run.as_json() for run in maintenance.runs(store)), terminal.RUNS)
 
 
 @run.command()
@@ -135,7 +134,7 @@ def mark(
     if source is not None:
         _mark_pairs(store, analysis.read_labels(source))
     elif action is None:
-        terminal.table((known.as_json() for known in maintenance.marks(store)), "mark")
+        terminal.rows((known.as_json() for known in maintenance.marks(store)), terminal.MARKS)
     elif action != "remove":
         maintenance.mark(store, *urls, same=action == "same")
         show.message(f"Marked as {action}.")
@@ -181,8 +180,7 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     if url is not None:
         terminal.record({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
     else:
-        found = maintenance.policies(store)
-        terminal.lines((known.as_json() for known in found), lambda: people.policies(found))
+        terminal.rows((own.as_json() for own in maintenance.policies(store)), terminal.POLICIES)
 
 
 @policy.command("set")

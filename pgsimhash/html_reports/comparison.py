@@ -12,8 +12,7 @@ from pgsimhash.analysis.wording import counted, listed, percent, shortened
 from pgsimhash.hashing.bits import BITS
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.block_pairs import Block, BlockPair
-    from pgsimhash.analysis.changes import Piece
+    from pgsimhash.analysis.block_pairs import Block, BlockPair, Piece
 
 LINES: Final = 60  # rows before the rest is folded
 _MIDDLE: Final = 400  # characters of equal text between changed words

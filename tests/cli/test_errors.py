@@ -46,7 +46,7 @@ def test_an_argument_that_is_not_utf8_is_one_clear_line(run: Run) -> None:
 def test_a_closed_stdin_is_one_clear_line_if_it_is_read(run: Run, folder: Path) -> None:
     run("collection", "create", "default")
     closed = partial(run_program, "sh", "-c", f'{shlex.join(PGSIMHASH)} "$@" <&-', "sh")
-    for command in ("ingest -", "find-many -", "should-fetch -", "collection delete default"):
+    for command in ("ingest -", "should-fetch -", "collection delete default"):
         done = closed(*command.split())
         assert (done.returncode, done.stdout) == (2, "")
         assert "Traceback" not in done.stderr

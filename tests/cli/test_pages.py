@@ -127,7 +127,7 @@ def test_verdicts_never_overwrite_verdicts_or_pages(run: Run, folder: Path) -> N
     assert pq.read_table(empty).num_rows == 1
 
 
-@pytest.mark.parametrize("command", ["ingest", "find-many", "fingerprint"])
+@pytest.mark.parametrize("command", ["ingest", "fingerprint"])
 @pytest.mark.parametrize("is_stdin", [True, False])
 def test_a_command_does_not_read_its_own_output(
     dsn: str, tmp_path: Path, command: str, is_stdin: bool
@@ -195,7 +195,7 @@ PEOPLE = {
     "ingest PAGES": "4 pages in",
     "ingest PAGES --reread": "· 3 unchanged - 1 too short",
     "status": "3 pages in 1 collection, ",
-    "run list": "2 runs; in the last one, 0 of 3 pages were new or updated",
+    "run list": "2 runs run began pages",
     "run list --json": '"run_id": 1,',
     "find PAGE": "2 pages within 8 bits of ",
     "find 0": "No page within 8 bits of 0",
@@ -205,8 +205,8 @@ PEOPLE = {
     "policy set a.example --distance 3": "distance 3",
     "policy list": "a.example distance 3",
     "collection list": "default pgsimhash-article-1 22+21+21 8 no",
-    "analyse pairs": "0 pairs",
-    "analyse pairs --urls": "1 pair",
+    "analyse pairs": "1 pair distance a b",
+    "analyse clusters": "1 cluster pages canonical",
     "analyse history URL": "1 version of ",
     "analyse parameters": "0 parameters",
     "analyse template PAGES": "0 parts",
@@ -479,24 +479,23 @@ def test_find_takes_a_file_stdin_a_url_or_a_simhash(run: Run, dsn: str, folder: 
     with connect(dsn) as store:
         store.add_page("https://a.example/1", int(known["simhash"], 16))
         store.add_page("https://a.example/2", int(known["simhash"], 16) ^ 0b1111)
-    matches, pages = run("find", wells), run("find", wells, "--pages")
-    first = matches.lines[0]
-    assert (matches.code, first["url"], first["title"]) == (0, wells.as_uri(), "Wells")
+    pages = run("find", wells)
+    first = pages.lines[0]
+    assert (pages.code, first["url"], first["title"]) == (0, wells.as_uri(), "Wells")
     files = {(folder / name).as_uri() for name in ("wells.html", "wells-copy.html")}
     added = {"https://a.example/1", "https://a.example/2"}
     assert {line["url"] for line in pages.lines} == files | added
     distances = [line["distance"] for line in pages.lines]
     assert distances == sorted(distances)
     decimal = str(int(known["simhash"], 16))
-    for more, expected in (([], matches), (["--pages"], pages)):
-        assert run("find", "-", *more, stdin=wells.read_bytes()).stdout == expected.stdout
-        for what in (known["simhash"], decimal):
-            assert run("find", what, *more).stdout == expected.stdout
-        for what in (wells, wells.as_uri(), known["simhash"]):
-            whole = run("find", what, *more).lines
-            assert len(whole) >= 2
-            assert run("find", what, *more, "--limit", "2").lines == whole[:2]
-    assert run("find", "0x1234", "--pages").code == 1
+    assert run("find", "-", stdin=wells.read_bytes()).stdout == pages.stdout
+    for what in (known["simhash"], decimal):
+        assert run("find", what).stdout == pages.stdout
+    for what in (wells, wells.as_uri(), known["simhash"]):
+        whole = run("find", what).lines
+        assert len(whole) >= 2
+        assert run("find", what, "--limit", "2").lines == whole[:2]
+    assert run("find", "0x1234").code == 1
 
 
 def test_a_file_named_like_a_url(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,25 +532,3 @@ def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> Non
     found = run("find", to_base32(2**64 - 1 - 0b111111), "--distance", "loose")
     assert [(line["url"], line["distance"]) for line in found.lines] == [("https://a.example/", 6)]
     assert run("find", to_base32(2**64 - 1 - 0b11), "--distance", "close").code == 1
-    assert run("find-many", "-", stdin=b"7777777777776\n").code == 1  # a decimal as well
-    assert run("find-many", "-", stdin=b"7777777777776===\n").lines[0]["distance"] == 0
-
-
-def test_find_many_answers_a_file_and_reports_invalid_lines(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
-    near, far = (f"{int(known, 16) ^ bits:016x}" for bits in (0b101, 0xFFFF))
-    queries = [near, "", json.dumps({"url": "https://b.example/", "simhash": known}), far, far]
-    (folder / "queries.txt").write_text("\n".join(queries))
-    done = run("find-many", folder / "queries.txt", "--distance", "2")
-    assert (done.code, done.lines) == (0, [
-        {"query": near, "simhash": known, "distance": 2},
-        {"url": "https://b.example/", "query": known, "simhash": known, "distance": 0},
-    ])  # fmt: skip
-    assert run("status").lines[0]["simhashes"] == 2
-    bad = ["wrong", '{"url": 1}', '{"simhash": 1}', '{"simhash": true}', "{", str(2**64)]
-    digits = "9" * 5000  # more than Python reads
-    bad += [digits, f'{{"simhash": {digits}}}', f'{{"simhash": "{known}", "a": {digits}}}']
-    done = run("find-many", "-", stdin="\n".join([*bad, known]))
-    assert (done.code, [line["simhash"] for line in done.lines]) == (1, [known])
-    assert [f"line {n}:" in done.stderr for n in range(1, 11)] == [True] * 9 + [False]
