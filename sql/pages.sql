@@ -166,9 +166,9 @@ BEGIN
 END
 $$;
 
--- The present versions of some pages, or all their versions in order of arrival.
+-- The last versions of some pages, so many of each or all, in order of arrival.
 CREATE FUNCTION pgsimhash._stored_pages(
-    collection text, scheme text, urls text[], all_versions boolean
+    collection text, scheme text, urls text[], versions bigint
 ) RETURNS SETOF pgsimhash._stored_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     SET profile = in_order AS $$
@@ -189,7 +189,7 @@ BEGIN
         FROM pgsimhash.pages AS n
         WHERE n.collection_id = own_id AND n.url = q.url
         ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
-        LIMIT CASE WHEN NOT all_versions THEN 1 END
+        LIMIT versions
     ) AS p
     LEFT JOIN pgsimhash.pages AS o ON o.collection_id = own_id AND o.page_id = p.duplicate_of
     LEFT JOIN pgsimhash.last_seen AS s ON s.collection_id = own_id AND s.page_id = p.page_id
@@ -411,12 +411,10 @@ $$;
 -- The figures of a report on the present versions of pages. A copy is one that duplicated a known
 -- page when it arrived. by_cause and by_host are the most frequent _copy_cause of copies and the
 -- hosts with the most copies; changed are the pages whose content changed by the most bits, summed
--- over versions, with their last two; runs are the last ones, the newest first. simhashes has all
--- distinct ones, alone a sample of those that one page has, shared the number of pages with the
--- simhash of another.
+-- over versions. simhashes has all distinct ones, alone a sample of those that one page has.
 CREATE FUNCTION pgsimhash._report(
-    own_id integer, hosts bigint, urls bigint, runs bigint, sampled bigint, characters integer,
-    OUT figures json, OUT by_cause json, OUT by_host json, OUT changed json, OUT runs_found json,
+    own_id integer, hosts bigint, urls bigint, sampled bigint,
+    OUT figures json, OUT by_cause json, OUT by_host json, OUT changed json,
     OUT simhashes bytea, OUT alone bytea
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -516,48 +514,21 @@ BEGIN
     changed := (
         SELECT coalesce(json_agg(c), '[]')
         FROM (
-            SELECT m.*, (
-                SELECT json_agg(v)
-                FROM (
-                    SELECT
-                        p.simhash, p.fetched_at, p.title, p.structure, p.text_digest,
-                        left(p.markdown, characters) AS markdown
-                    FROM pgsimhash.pages AS p
-                    WHERE p.collection_id = own_id AND p.url = m.url
-                    ORDER BY p.page_id DESC
-                    LIMIT 2
-                ) AS v
-            ) AS last_two
+            SELECT
+                s.url, sum(s.moved) AS moved, count(*) + 1 AS versions, count(*) OVER () AS all_urls
             FROM (
                 SELECT
-                    s.url, sum(s.moved) AS moved, count(*) + 1 AS versions,
-                    count(*) OVER () AS all_urls
-                FROM (
-                    SELECT
-                        p.url,
-                        pgsimhash.hamming_distance(p.simhash, lag(p.simhash) OVER history) AS moved
-                    FROM pgsimhash.pages AS p
-                    WHERE p.collection_id = own_id
-                    WINDOW history AS (PARTITION BY p.url ORDER BY p.page_id)
-                ) AS s
-                WHERE s.moved IS NOT NULL
-                GROUP BY s.url
-                ORDER BY moved DESC, s.url
-                LIMIT urls
-            ) AS m
+                    p.url,
+                    pgsimhash.hamming_distance(p.simhash, lag(p.simhash) OVER history) AS moved
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id
+                WINDOW history AS (PARTITION BY p.url ORDER BY p.page_id)
+            ) AS s
+            WHERE s.moved IS NOT NULL
+            GROUP BY s.url
+            ORDER BY moved DESC, s.url
+            LIMIT urls
         ) AS c
-    );
-    runs_found := (
-        SELECT coalesce(json_agg(t), '[]')
-        FROM (
-            SELECT
-                r.started_at, r.pages, r.new, r.updated, r.duplicates, r.unchanged,
-                count(*) OVER () AS all_runs
-            FROM pgsimhash.runs AS r
-            WHERE r.collection_id = own_id
-            ORDER BY r.run_id DESC
-            LIMIT runs
-        ) AS t
     );
 END
 $$;

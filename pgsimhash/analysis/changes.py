@@ -20,10 +20,11 @@ Change = Literal["same", "edited", "rewritten", "redesign"]
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _SIGNS: Final = re.compile(r"[*_`#>|\\]+|^\s*[-+] ", re.MULTILINE)
 
-_VALUES: Final = (
+VALUES: Final = (
     *("url", "simhash", "fetched_at", "seen_at", "title", "structure", "html_bytes"),
-    "text_digest",
+    *("text_digest", "markdown"),
 )
+"""The values of stored pages that :class:`Version` has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,21 +94,26 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     Raises:
         NotFoundError: the collection does not have the URL.
     """
-    names = (*_VALUES, "markdown") if markdown else _VALUES
+    names = VALUES if markdown else VALUES[:-1]
+    return compared_versions(stored_versions(store, url, names, versions=None))
+
+
+def compared_versions(pages: Iterable[dict[str, Any]]) -> list[Version]:
+    """Return stored versions of a page, each compared with the one before and the first."""
     history: list[Version] = []
-    for number, page in enumerate(stored_versions(store, url, names, all_versions=True), 1):
+    for number, page in enumerate(pages, 1):
         version = Version(number, **{"markdown": None, **page})
         history.append(_compared(version, history[0], history[-1]) if history else version)
     return history
 
 
 def stored_versions(
-    store: Store, url: str, names: Iterable[str], *, all_versions: bool = False
+    store: Store, url: str, names: Iterable[str], *, versions: int | None = 1
 ) -> list[dict[str, Any]]:
-    """Return values of a page's current version, or of all; raise NotFoundError without any."""
+    """Return values of a page's last versions, None: of all; raise NotFoundError without any."""
     with store._session.calls_to_read() as calls:
         urls = [calls.collection.page_url(url)]
-        pages = calls.stored_pages(urls, names, all_versions=all_versions)
+        pages = calls.stored_pages(urls, names, versions=versions)
     if not pages:
         raise NotFoundError(
             "unknown_page",

@@ -257,7 +257,7 @@ def _stored_side(store: Store, url: str) -> Side:
     day = ""
     if _VERSION.search(url):
         url, day = url[:-11], url[-10:]
-    pages = stored_versions(store, url, _VALUES, all_versions=day != "")
+    pages = stored_versions(store, url, _VALUES, versions=None if day else 1)
     until = [page for page in pages if not day or page["fetched_at"].date().isoformat() <= day]
     if not until:
         raise NotFoundError(

@@ -13,12 +13,12 @@ import numpy as np
 
 from pgsimhash.analysis.block_pairs import BlockPair
 from pgsimhash.analysis.canonical_links import PROBLEMS, canonical_problems
-from pgsimhash.analysis.changes import Change, judge, known_distance, merged_changes
+from pgsimhash.analysis.changes import VALUES, Version, compared_versions, merged_changes
 from pgsimhash.analysis.comparison import Side, compared
 from pgsimhash.analysis.wording import byte_size, counted, listed, share_in_words
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
-from pgsimhash.pages.records import CollectionStatus, json_values
+from pgsimhash.hashing.bits import hamming_distance, to_bigint
+from pgsimhash.pages.records import CollectionStatus, RunRecord, json_values
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import get_scheme
 from pgsimhash.search.clusters import CANONICAL, Cluster, ClusterPage, Linkage, Score, scorer
@@ -78,17 +78,6 @@ class HostFigures(NamedTuple):
         return self.copies >= _MANY and self.copy_titles > 0.5 * self.copies
 
 
-class Run(NamedTuple):
-    """The counters of a run."""
-
-    started_at: datetime
-    pages: int
-    new: int
-    updated: int
-    copies: int
-    unchanged: int
-
-
 class Neighbours(NamedTuple):
     """Two pages next to the distance, and their text blocks, if the collection keeps Markdown."""
 
@@ -127,20 +116,16 @@ class Nearest(NamedTuple):
 class ChangedPage(NamedTuple):
     """A page with several versions, whose content changed by ``bits_moved`` in total.
 
-    ``change`` and ``distance`` are of the last change, between the times ``before`` and ``after``.
-    ``paragraphs`` are its runs of ``same``, ``gone`` and ``new`` words, of which ``more`` are left
-    out.
+    ``last`` is the present version, compared with the one ``before``. ``paragraphs`` are runs of
+    ``same``, ``gone`` and ``new`` words, of which ``more`` are left out.
     """
 
     url: str
     bits_moved: int
     versions: int
-    title: str | None
-    change: Change
-    distance: int
     before: datetime
-    after: datetime
-    paragraphs: tuple[tuple[tuple[str, str], ...], ...]
+    last: Version
+    paragraphs: list[list[tuple[str, str]]]
     more: int
 
 
@@ -224,7 +209,7 @@ class Report:
     hosts: Sequence[HostFigures]
     all_hosts: int
     copy_hosts: int
-    runs: Sequence[Run]
+    runs: Sequence[RunRecord]
     all_runs: int
     nearest: Nearest
     clusters: Sequence[ClusterView]
@@ -273,35 +258,33 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the collection's counters as JSON values, and the other figures as "report"."""
         numbers = ("pages", "copies", "html_bytes", "copy_bytes", "all_hosts", "all_runs")
-        figures = {
-            **json_values(self, "made_at", "distance", "linkage", *numbers),
-            "causes": [{"name": each.name, "copies": each.copies} for each in self.causes],
-            "hosts": [
-                {
-                    **host._asdict(),
-                    "causes": {each.name: each.copies for each in host.causes},
-                    "template_decides": host.template_decides,
-                }
-                for host in self.hosts
-            ],
-            "runs": [
-                {**run._asdict(), "started_at": run.started_at.isoformat()} for run in self.runs
-            ],
-            "nearest": {str(bits): pages for bits, pages in self.nearest.counts.items()},
-            "sampled": self.nearest.sampled,
-            "clusters": [
-                {"pages": view.size, "canonical": view.canonical.url} for view in self.clusters
-            ],
-            "all_clusters": self.all_clusters,
-            "clustered_pages": self.clustered_pages,
-            "canonical_links": self.canonical_links.pages,
-            "changed": [
-                {"url": page.url, "bits_moved": page.bits_moved, "versions": page.versions}
-                for page in self.changed
-            ],
-            "all_changed": self.all_changed,
+        lengths = ("all_clusters", "clustered_pages", "all_changed")
+        return {
+            **self.status.as_json(),
+            "report": {
+                **json_values(self, "made_at", "distance", "linkage", *numbers, *lengths),
+                "causes": [{"name": each.name, "copies": each.copies} for each in self.causes],
+                "hosts": [
+                    {
+                        **host._asdict(),
+                        "causes": {each.name: each.copies for each in host.causes},
+                        "template_decides": host.template_decides,
+                    }
+                    for host in self.hosts
+                ],
+                "runs": [run.as_json() for run in self.runs],
+                "nearest": {str(bits): pages for bits, pages in self.nearest.counts.items()},
+                "sampled": self.nearest.sampled,
+                "clusters": [
+                    {"pages": view.size, "canonical": view.canonical.url} for view in self.clusters
+                ],
+                "canonical_links": self.canonical_links.pages,
+                "changed": [
+                    {"url": page.url, "bits_moved": page.bits_moved, "versions": page.versions}
+                    for page in self.changed
+                ],
+            },
         }
-        return {**self.status.as_json(), "report": figures}
 
 
 def report(
@@ -333,14 +316,10 @@ def report(
         limit = calls.collection.checked_distance(distance, DISTANCE_MAX)
         (status,) = read_status(calls.connection, calls.collection.name)
         # One row more than none says how many there are.
-        ((figures, causes, by_host, changed, runs, *simhashes),) = calls.fetch(
-            "report",
-            hosts=max(hosts, 1),
-            urls=max(urls, 1),
-            runs=_RUNS,
-            sampled=_SAMPLE,
-            characters=_CHARS,
+        ((figures, causes, by_host, changed, *simhashes),) = calls.fetch(
+            "report", hosts=max(hosts, 1), urls=max(urls, 1), sampled=_SAMPLE
         )
+        runs = calls.records("runs", RunRecord)
         alone = figures.pop("alone")
         counts = dict.fromkeys(PROBLEMS, 0)
         links = CanonicalFigures(counts, {problem: [] for problem in PROBLEMS}, set())
@@ -355,15 +334,15 @@ def report(
             **figures,
             causes=[Cause(**cause) for cause in causes],
             hosts=[_host(host) for host in by_host[:hosts]],
-            runs=[_run(run) for run in reversed(runs)],
-            all_runs=runs[0]["all_runs"] if runs else 0,
+            runs=runs[:_RUNS][::-1],
+            all_runs=len(runs),
             nearest=_nearest(calls, limit, simhashes, alone, figures["pages"]),
             # One cluster after the other, to hold few whole texts at a time.
             clusters=[_with_blocks(calls, view) for view in views],
             all_clusters=number,
             clustered_pages=pages,
             canonical_links=links,
-            changed=[_changed(page) for page in changed[:urls]],
+            changed=[_changed(calls, **page) for page in changed[:urls]],
             all_changed=changed[0]["all_urls"] if changed else 0,
         )
 
@@ -375,34 +354,11 @@ def _host(values: dict[str, Any]) -> HostFigures:
     return HostFigures(**values, causes=causes)
 
 
-def _run(values: dict[str, Any]) -> Run:
-    started_at = datetime.fromisoformat(values["started_at"])
-    return Run(
-        started_at,
-        *(values[name] for name in ("pages", "new", "updated", "duplicates", "unchanged")),
-    )
-
-
-def _changed(values: dict[str, Any]) -> ChangedPage:
-    after, before = values["last_two"]
-    bits = hamming_distance(*(from_bigint(version["simhash"]) for version in (before, after)))
-    digests = before["text_digest"], after["text_digest"]
-    shape = known_distance(
-        *(version["structure"] and from_bigint(version["structure"]) for version in (before, after))
-    )
-    paragraphs, more = merged_changes(before["markdown"] or "", after["markdown"] or "")
-    return ChangedPage(
-        values["url"],
-        values["moved"],
-        values["versions"],
-        after["title"],
-        judge(bits, shape, same=None not in digests and digests[0] == digests[1]),
-        bits,
-        datetime.fromisoformat(before["fetched_at"]),
-        datetime.fromisoformat(after["fetched_at"]),
-        tuple(map(tuple, paragraphs)),
-        more,
-    )
+def _changed(calls: Calls, url: str, moved: int, versions: int, **_: int) -> ChangedPage:
+    first, last = compared_versions(calls.stored_pages([url], VALUES, versions=2))
+    texts = ((version.markdown or "")[:_CHARS] for version in (first, last))
+    paragraphs, more = merged_changes(*texts)
+    return ChangedPage(url, moved, versions, first.fetched_at, last, paragraphs, more)
 
 
 def _nearest(

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Final
 from pgsimhash.analysis.wording import shortened
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.reports import Report, Run
+    from pgsimhash.analysis.reports import Report
+    from pgsimhash.pages.records import RunRecord
 
-KINDS: Final = ("new", "updated", "copies", "unchanged")
-"""The kinds of pages of a run, in the order of their colours."""
+KINDS: Final = {
+    "new": "new",
+    "updated": "updated",
+    "duplicates": "copies",
+    "unchanged": "unchanged",
+}
+"""The kinds of pages of a run, in the order of their colours, and their names."""
 
 CHANGES: Final = {
     "same": "the same words, but numbers or order differ",
@@ -37,7 +43,7 @@ def squares(report: Report) -> Iterator[tuple[int, int, str]]:
         yield place // 5 * 22, place % 5 * 22, name
 
 
-def stack(run: Run, most: int) -> Iterator[tuple[str, float, float]]:
+def stack(run: RunRecord, most: int) -> Iterator[tuple[str, float, float]]:
     """Yield the kind, left and width of the parts of a run's bar, in per cent of the largest."""
     at = 0.0
     for kind in KINDS:

@@ -120,18 +120,18 @@ class Calls(NamedTuple):
         return np.concatenate(list(self.simhash_slices()))
 
     def stored_pages(
-        self, urls: Iterable[str], names: Iterable[str], *, all_versions: bool = False
+        self, urls: Iterable[str], names: Iterable[str], *, versions: int | None = 1
     ) -> list[dict[str, Any]]:
         """Return values of StoredPage, by their names, of the URLs that the collection has.
 
-        They are those of the present versions, or of all versions in the order of their arrival.
+        They are those of the last ``versions``, None: of all, in the order of their arrival.
         """
         rows = self.fetch(
             "stored_pages",
             dict_row,
             columns=columns_of(names),
             urls=list(urls),
-            all_versions=all_versions,
+            versions=versions,
         )
         return list(map(record_values, rows))
 

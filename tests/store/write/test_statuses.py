@@ -27,7 +27,7 @@ WEEK = 7 * DAY
 def versions(store: Store, url: str) -> list[StoredPage]:
     """All versions of a page, without their runs and ids."""
     with store._session.calls_to_read() as calls:
-        pages = calls.stored_pages([url], names_of(StoredPage), all_versions=True)
+        pages = calls.stored_pages([url], names_of(StoredPage), versions=None)
     return [replace(StoredPage(**each), run_id=None) for each in pages]
 
 
