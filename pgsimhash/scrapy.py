@@ -8,10 +8,10 @@ Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the defau
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 from urllib.parse import urldefrag
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
 from pgsimhash.pages.policies import MatchOptions, given_options
-from pgsimhash.pages.records import Item, PageStatus, Verdict
+from pgsimhash.pages.records import Item, PageStatus, Pause, Verdict
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.reading.workers import PageReader
 from pgsimhash.runtime import requires
@@ -57,6 +57,7 @@ LOG_SECONDS: Final = 60.0
 """A failure of the store is logged this often."""
 
 _VALIDATORS: Final = ("If-None-Match", "If-Modified-Since")
+_NOT_STORED: Final = ("too_short", "failed", "gone", "unknown")
 
 _Item = TypeVar("_Item")
 
@@ -123,8 +124,10 @@ class _Component:
         self, page: SourcePage | PageStatus
     ) -> tuple[Verdict | None, dict[str, Any]]:
         """Return the store's verdict, counted, and its tag; on an error, the tag alone."""
+        is_stored = False
         try:
             verdict = await asyncio.wrap_future(self._store.ask(page))
+            is_stored = verdict.kind not in _NOT_STORED
         except Exception as error:  # errors of the store must not lose a page
             is_page = isinstance(page, SourcePage)
             counter = "unanswered" if is_page else "unanswered_requests"
@@ -133,7 +136,7 @@ class _Component:
             tag = {"url": page.url, "kind": "unanswered", "reason": reason, "detail": str(error)}
             return None, tag
         finally:
-            self._store.in_flight.release(page.url)
+            self._release(page.url, is_stored=is_stored)
         self._count(verdict.kind)
         if verdict.reason == "address_known":
             self._count("address_known")
@@ -152,6 +155,12 @@ class _Component:
         if self._closes and self._closing is None:
             closing = self._crawler.engine.close_spider_async(reason="pgsimhash_error")
             self._closing = asyncio.ensure_future(closing)
+
+    def _release(self, *urls: str, is_stored: bool = False) -> None:
+        """End the requests of these URLs; those of other URLs waited in case it fails."""
+        for request in self._store.in_flight.release(urls, is_stored=is_stored):
+            self._crawler.stats.inc_value("pgsimhash/skipped", -1)
+            self._crawler.engine.crawl(request.replace(dont_filter=True))
 
     def _page_of(self, request: Request) -> tuple[str, str] | None:
         """Return the URL of the page that a request asks for, and what all its requests share.
@@ -316,8 +325,7 @@ class PgsimhashDownloaderMiddleware(_Component):
             if validators is None:
                 self._count("skipped")
                 raise IgnoreRequest("the page is known")
-            before = meta.get("redirect_urls", [])
-            if address and not self._store.in_flight.take(address, request.url, before):
+            if address and not self._store.in_flight.take(address, request):
                 self._count("skipped")
                 raise IgnoreRequest("another URL of the page is requested")
             own = any(name in request.headers for name in _VALIDATORS)
@@ -331,24 +339,24 @@ class PgsimhashDownloaderMiddleware(_Component):
         """Store what the answers 304, 404 and 410 say; raise IgnoreRequest for a page's 304."""
         has_validators = self._in_flight.pop(request.url, False)
         page = self._page_of(request)
-        if not (isinstance(response, HtmlResponse) and 200 <= response.status < 300):
-            self._release(request)
         if page is None or _is_left(request):
             return response
         if isinstance(response, HtmlResponse):
             self._store.redirect(page[1], response.url)
         if response.status in (304, 404, 410) and "cached" not in response.flags:
             await self._verdict(PageStatus(page[0], response.status != 304))
+        if not (isinstance(response, HtmlResponse) and 200 <= response.status < 300):
+            self._release_all(request)
         if response.status == 304 and has_validators:
             raise IgnoreRequest("the page is unmodified")
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Let the next request have the address of one that failed."""
-        self._release(request)
+        """Request another URL of a page whose request failed."""
+        self._release_all(request)
 
-    def _release(self, request: Request) -> None:
-        self._store.in_flight.release(request.url, *request.meta.get("redirect_urls", []))
+    def _release_all(self, request: Request) -> None:
+        self._release(request.url, *request.meta.get("redirect_urls", []))
 
     async def _validators_of(
         self, page: tuple[str, str]
@@ -364,20 +372,29 @@ class _InFlight:
     """The addresses of pages that were requested, and are neither stored yet nor failed."""
 
     def __init__(self) -> None:
-        self._urls: dict[str, str] = {}
-        self._addresses: dict[str, str] = {}
+        # Of the URL of a request, the address and those of the URLs before its redirects.
+        self._held: dict[str, set[str]] = {}
+        # Of an address, requests of its other URLs, in case that request fails.
+        self._waiting: defaultdict[str, deque[Request]] = defaultdict(partial(deque, maxlen=100))
 
-    def take(self, address: str, url: str, before: list[str]) -> bool:
-        """Return whether ``url``, or one before its redirect, is the one that is requested."""
-        holder = self._urls.setdefault(address, url)
-        if holder == url:
-            self._addresses[url] = address
-        return holder == url or holder in before
+    def take(self, address: str, request: Request) -> bool:
+        """Return whether a request may be made; otherwise it waits for another of its address."""
+        urls = (request.url, *request.meta.get("redirect_urls", []))
+        held = {own for url in urls for own in self._held.pop(url, ())}
+        if any(address in others for others in self._held.values()):
+            for own in held:
+                # They lead to the same page.
+                self._waiting.pop(own, None)
+            self._waiting[address].append(request)
+            return False
+        self._held[request.url] = held | {address}
+        return True
 
-    def release(self, *urls: str) -> None:
-        for url in urls:
-            if (address := self._addresses.pop(url, None)) is not None:
-                del self._urls[address]
+    def release(self, urls: Iterable[str], *, is_stored: bool) -> list[Request]:
+        """End the requests of these URLs; return those that waited for them, if they failed."""
+        held = [own for url in urls for own in self._held.pop(url, ())]
+        waiting = [request for own in held for request in self._waiting.pop(own, ())]
+        return [] if is_stored else waiting
 
 
 class _StoreThread:
@@ -391,6 +408,7 @@ class _StoreThread:
         self._options = _options(settings)
         self._pages: deque[tuple[SourcePage | PageStatus, Future[Verdict]]] = deque()
         self._records: deque[tuple[Item, Future[Verdict]]] = deque()
+        self._rules: str | None = None
         self._failure: StoreError | None = None
         self._resumes_at = 0.0
         self.stores = False
@@ -462,11 +480,19 @@ class _StoreThread:
 
     def _read(self) -> None:
         batch: list[tuple[Item, Future[Verdict]]] = []
+        # Without an answer, the last known policies hold.
+        with suppress(PgsimhashError), self._pausing():
+            self._store._rules()
+        rules = self._store.collection.selectors
+        if rules != self._rules:
+            # A batch is read by one version of the policies.
+            batch.append((Pause(), Future()))
+            self._rules = rules
         for page, answer in _next_batch(self._pages):
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
-                selected = self._store._selected(as_input(page), self._options)
+                selected = self._store._selected(as_input(page), self._options, rules)
                 batch.append((self._extract(selected), answer))
             except Exception as error:
                 # Such as a scheme that no other process can use; without an answer, it would hang.
@@ -483,7 +509,8 @@ class _StoreThread:
         try:
             with self._pausing():
                 verdicts = self._store.ingest_many(records, **self._options)
-                for (_, answer), verdict in zip(batch, verdicts, strict=True):
+                answers = (answer for item, answer in batch if not isinstance(item, Pause))
+                for answer, verdict in zip(answers, verdicts, strict=True):
                     answer.set_result(verdict)
         except Exception as error:
             # Not retried: if only the answer was lost, the pages would now be known.

@@ -129,7 +129,7 @@ $$;
 -- The digest of Selectors in pages/selectors.py; NULL without selectors.
 CREATE FUNCTION pgsimhash._selectors_digest(content text, ignore text) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN num_nonnulls(content, ignore) > 0 THEN (
+    RETURN CASE WHEN concat(content, ignore) <> '' THEN (
         ('x' || left(
             encode(sha256(convert_to(concat(content, E'\n', ignore), 'UTF8')), 'hex'), 8
         ))::bit(32)::bigint & 2147483647
@@ -402,7 +402,7 @@ BEGIN
 END
 $$;
 
--- An error unless a text is NULL or a list of supported selectors, by the grammar of
+-- An error unless a text is NULL, empty, or a list of supported selectors, by the grammar of
 -- pages/selectors.py.
 CREATE FUNCTION pgsimhash._check_selectors(setting text, selectors text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -427,7 +427,7 @@ DECLARE
     piece text;
     number integer := 0;
 BEGIN
-    WHILE selectors IS NOT NULL LOOP
+    WHILE selectors <> '' LOOP
         number := number + 1;
         piece := substring(rest FROM selector);
         EXIT WHEN piece IS NULL OR length(piece) > 500 OR number > 20;
@@ -439,7 +439,7 @@ BEGIN
         EXIT WHEN piece IS NULL;
         rest := substr(rest, length(piece) + 1);
     END LOOP;
-    IF selectors IS NOT NULL THEN
+    IF selectors <> '' THEN
         RAISE EXCEPTION '%: selector % is not supported, at "%"', setting, number, left(rest, 20)
             USING ERRCODE = 'PS013',
             HINT = 'Up to 20 selectors of 500 characters have tags, classes, ids, attributes, '

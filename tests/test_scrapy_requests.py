@@ -358,7 +358,10 @@ def test_many_urls_of_one_address_are_one_request(site: Site, dsn: str, pipeline
 
 
 @pytest.mark.parametrize("status", [404, 500, 200])
-def test_an_address_is_free_again_after_a_failure(site: Site, dsn: str, status: int) -> None:
+@pytest.mark.parametrize("requests", [1, 8])
+def test_another_url_is_requested_after_a_failure(
+    site: Site, dsn: str, status: int, requests: int
+) -> None:
     ignore_sid(dsn)
     urls = [f"/story?sid={n}" for n in range(6)]
     failed: list[int] = []
@@ -371,8 +374,9 @@ def test_an_address_is_free_again_after_a_failure(site: Site, dsn: str, status: 
         return status, {}, "<p>Busy."
 
     site.answers |= dict.fromkeys(urls, answer)
-    made = site.crawl(dsn, *urls, CONCURRENT_REQUESTS=1, RETRY_ENABLED=False)
+    made = site.crawl(dsn, *urls, CONCURRENT_REQUESTS=requests, RETRY_ENABLED=False)
     assert len(made.asked) == 2
+    assert made.items[-1]["tag"]["kind"] == "new"
     assert made.counted["skipped"] == 4
 
 
@@ -382,3 +386,20 @@ def test_a_redirect_within_an_address_is_followed(site: Site, dsn: str) -> None:
     made = site.crawl(dsn, "/story")
     assert made.asked == ["/story", "/story?sid=1"]
     assert site.crawl(dsn, "/story", "/story?sid=2").asked == []
+
+
+def test_a_redirect_that_fails_frees_both_addresses(site: Site, dsn: str) -> None:
+    ignore_sid(dsn)
+    failed: list[int] = []
+
+    def answer(*_: object) -> tuple[int, dict[str, str], str]:
+        failed.append(1)
+        return 200, {}, "<p>Busy." if len(failed) == 1 else story("one")
+
+    shorts = [f"/short?sid={n}" for n in range(4)]
+    for short in shorts:
+        site.moved(short, short.replace("short", "story"), 302)
+        site.answers[short.replace("short", "story")] = answer
+    made = site.crawl(dsn, *shorts, RETRY_ENABLED=False)
+    assert made.items[-1]["tag"]["kind"] == "new"
+    assert len(made.asked) == 4

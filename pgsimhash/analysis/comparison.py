@@ -157,7 +157,7 @@ def compare_pages(
         if store is not None and isinstance(page, str):
             return _stored_side(store, page)
         if store is not None and isinstance(page, SourcePage):
-            page = store._selected(page, {})
+            page = store._selected(page, {}, store._rules())
         return read_side(page, recipe)
 
     first, second = side(a), side(b)

@@ -184,7 +184,7 @@ def plain(value: object) -> str:
         return f"{value:.4f}"
     if isinstance(value, list | dict):
         return f"{len(value):,} in --json"
-    return "-" if value is None else str(value)
+    return "-" if value in (None, "") else str(value)
 
 
 def print_grid(cells: Iterable[Iterable[Any]], *heads: str, wrap: bool = False) -> None:

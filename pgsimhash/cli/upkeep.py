@@ -206,7 +206,7 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
     """
     with pgsimhash.connect(dsn, collection=collection) as store:
         terminal.record(maintenance.set_policy(store, pattern, **settings).as_json())
-        if settings["content"] or settings["ignore"]:
+        if settings["content"] is not None or settings["ignore"] is not None:
             count = maintenance.count_reread(store, pattern)
             show.message(
                 f"{count:,} stored pages of this host will be read by other selectors when they "

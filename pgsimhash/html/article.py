@@ -61,7 +61,7 @@ def read_article(
         text = source.decode()
         if len(text.split()) <= PAGE_WORDS_MAX:
             check_stand_in(None, text, text)
-        is_missing = selectors.content is not None
+        is_missing = bool(selectors.content)
         paragraphs = map(str.strip, text.split("\n"))
         return Article(lambda: unmarked(paragraphs), text, content_missing=is_missing)
     root = parse(source, max_elements)

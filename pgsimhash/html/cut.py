@@ -44,9 +44,9 @@ def cut(root: HtmlElement, selectors: Selectors) -> bool:
     body = root.find("body")
     body = root if body is None else body
     around = {root, body}
-    content, ignored = ([] if text is None else _matches(root, text) for text in selectors)
+    content, ignored = (_matches(root, text) if text else [] for text in selectors)
     parts = content if around.intersection(content) else _below(content, {body})
-    is_missing = selectors.content is not None and not parts
+    is_missing = bool(selectors.content) and not parts
     if around.intersection(ignored):
         del body[:]
         body.text = None

@@ -14,7 +14,7 @@ from pgsimhash.db.statements import execute, fetch, is_idle, transaction
 from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicyOptions, PolicySettings
 from pgsimhash.pages.records import CollectionStatus, Deletion, JsonRecord, Mark, RunRecord
-from pgsimhash.pages.selectors import Selectors
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes.registry import checked_selectors
 from pgsimhash.store import Store, deleting
@@ -67,7 +67,7 @@ def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) ->
 
     ``settings`` are those of :class:`~pgsimhash.pages.policies.PolicySettings`; others keep their
     values. The policy applies to future verdicts of all processes; other processes read by
-    ``content`` and ``ignore`` from their second batch on. With
+    ``content`` and ``ignore`` from their second batch on, or a minute later. With
     ``ignore_parameters``, :func:`fill_addresses` follows. ``pattern`` is a host, including its
     subdomains, or ``*``; optionally followed by a path in which ``*`` matches anything:
     ``example.com/shop/*``.
@@ -80,7 +80,7 @@ def set_policy(store: Store, pattern: str, **settings: Unpack[PolicyOptions]) ->
     values = {name: getattr(checked, name) for name in SETTINGS}
     with store._session.calls_to_write() as calls:
         policy = calls.records("set_policy", Policy, pattern=pattern, **values)[0]
-        if any(selectors):
+        if selectors != NO_SELECTORS:
             store._session.collection = follow(*calls)
     if checked.ignore_parameters is not None:
         fill_addresses(store)

@@ -79,8 +79,8 @@ class PolicySettings:
         refetch_after: how long after it was last seen ``should_fetch`` answers yes again; 0 is
             always.
         content: CSS selectors of the part of a page that counts, by default all. If they select
-            nothing, the page is read whole.
-        ignore: CSS selectors of what does not count.
+            nothing, the page is read whole. Empty for none, also below a policy that has some.
+        ignore: CSS selectors of what does not count; empty likewise.
         ignore_parameters: the names of URL parameters that do not matter, with commas between them,
             such as ``ref,utm_*``; ``should_fetch`` answers for all URLs of one
             :func:`~pgsimhash.pages.urls.page_address`. Empty for none.

@@ -34,7 +34,7 @@ _BETWEEN: Final = re.compile(r"\s*,\s*", re.ASCII)
 
 
 class Selectors(NamedTuple):
-    """The selectors of a page; None for those that are not set."""
+    """The selectors of a page: None for those that are not set, empty for none."""
 
     content: str | None = None
     ignore: str | None = None
@@ -65,9 +65,9 @@ NO_SELECTORS: Final = Selectors()
 
 
 def check_selectors(name: str, text: str | None) -> None:
-    """Raise ArgumentError unless a text is None or a list of supported selectors."""
+    """Raise ArgumentError unless a text is None, empty, or a list of supported selectors."""
     check_type(text, str | None, f"{name} is CSS selectors as a str")
-    if text is not None and (problem := _problem(text)):
+    if text and (problem := _problem(text)):
         raise invalid_argument(f"{name}: {problem}")
 
 

@@ -122,8 +122,8 @@ def _check_record(record: PageRecord) -> None:
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     """Return the next items in order; an empty list at the end.
 
-    A batch ends at ``size`` items, at :data:`BATCH_BYTES` of text, or with the first item or pause
-    after two seconds.
+    A batch ends at ``size`` items, at :data:`BATCH_BYTES` of text, with the first item after two
+    seconds, or with a pause.
     """
     batch: list[Item] = []
     started, text = time.monotonic(), 0
@@ -132,8 +132,8 @@ def next_batch(items: Iterator[Item], size: int) -> list[Item]:
             checked, item_size = bounded(item)
             batch.append(checked)
             text += item_size
-        is_late = bool(batch) and time.monotonic() - started >= BATCH_SECONDS
-        if len(batch) >= size or text >= BATCH_BYTES or is_late:
+        is_late = isinstance(item, Pause) or time.monotonic() - started >= BATCH_SECONDS
+        if batch and (len(batch) >= size or text >= BATCH_BYTES or is_late):
             break
     return batch
 

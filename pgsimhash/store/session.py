@@ -27,6 +27,7 @@ from pgsimhash.store.collection import CollectionSettings, find_collection, foll
 from pgsimhash.store.lookups import Calls
 
 RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
+ROW_SECONDS: Final = 60.0  # how old the row of a collection may be when a page is read
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
 # How long the store's own transactions wait for each lock, and run a statement after it.
@@ -108,6 +109,7 @@ class Session:
                 self.collection = open_collection(
                     connection, collection, self.bounds, create=create, **settings
                 )
+                self._read_at = time.monotonic()
         except BaseException:
             connections.close()
             raise
@@ -240,8 +242,7 @@ class Session:
         """Read from the collection that has the name now."""
         in_transaction = partial(self.connection_in_transaction, loop=True)
         with (in_transaction if one_transaction else self.connection_to_read)() as connection:
-            self.collection = follow(connection, self.collection)
-            calls = Calls(connection, self.collection)
+            calls = self._follow(connection)
             yield calls
             calls.check_exists()
 
@@ -261,8 +262,20 @@ class Session:
     def calls_to_write(self) -> Iterator[Calls]:
         """Write to the collection that has the name now, in a transaction."""
         with self.connection_in_transaction() as connection:
-            self.collection = follow(connection, self.collection, self.bounds)
-            yield Calls(connection, self.collection)
+            yield self._follow(connection, self.bounds)
+
+    def refresh(self) -> None:
+        """Read the row of the collection again, if it was read a minute ago or before."""
+        if time.monotonic() >= self._read_at + ROW_SECONDS:
+            with self.connection_to_read() as connection:
+                self._follow(connection)
+
+    def _follow(
+        self, connection: psycopg.Connection[Any], bounds: Mapping[str, str | None] | None = None
+    ) -> Calls:
+        self.collection = follow(connection, self.collection, bounds)
+        self._read_at = time.monotonic()
+        return Calls(connection, self.collection)
 
 
 def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:

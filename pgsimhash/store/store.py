@@ -7,6 +7,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, SupportsIndex, TypeVar, Unpack
 
@@ -27,6 +29,7 @@ from pgsimhash.pages.records import (
     NearPage,
     PageRecord,
     PageStatus,
+    Pause,
     SourcePage,
     StoredPage,
     Verdict,
@@ -618,13 +621,14 @@ class Store:
         (verdict,) = self._ingest.decide_batch([item], options, dry_run=dry_run)
         return verdict
 
-    def _selected(self, page: _Input, options: MatchOptions) -> _Input:
-        """Return a page with its selectors: its own, else the options', else the policies'.
+    def _rules(self) -> str | None:
+        """Return the policies with selectors; they were read in the last minute."""
+        self._session.retry(self._session.refresh)
+        return self.collection.selectors
 
-        The policies are those of the last batch, or of the opening of the store.
-        """
+    def _selected(self, page: _Input, options: MatchOptions, rules: str | None) -> _Input:
+        """Return a page with its selectors: its own, else the options', else the policies'."""
         given = Selectors(options.get("content"), options.get("ignore"))
-        rules = self.collection.selectors
         if not isinstance(page, SourcePage) or (rules is None and not any(given)):
             return page
         selectors = Selectors(page.content, page.ignore).otherwise(given)
@@ -650,15 +654,27 @@ class Store:
 
             given = Selectors(options.get("content"), options.get("ignore"))
             checked_selectors(self.collection.scheme, given)
-        return self._extract(
-            (self._selected(page, options) for page in inputs),
-            jobs,
-            self.collection.scheme,
+        extract = partial(
+            self._extract,
+            jobs=jobs,
+            scheme=self.collection.scheme,
             markdown=markdown or self.collection.keep_markdown,
             max_bytes=max_bytes,
             page_seconds=page_seconds,
             page_memory=page_memory,
         )
+        nothing = extract(())  # raises for invalid options
+
+        def items() -> Iterator[Item]:
+            yield from nothing
+            by_rules = groupby(inputs, lambda _: self._rules())
+            for number, (rules, pages) in enumerate(by_rules):
+                if number:
+                    # A batch is read by one version of the policies.
+                    yield Pause()
+                yield from extract(self._selected(page, options, rules) for page in pages)
+
+        return items()
 
     def _extract(self, *arguments: Any, **options: Any) -> Iterator[Item]:
         from pgsimhash.reading.workers import extract_many

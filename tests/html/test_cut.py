@@ -110,7 +110,7 @@ def test_a_scheme_that_reads_texts_takes_none() -> None:
         ("main, p:has(b)", "selector 2 .* character 8 "),
         ("a,,b", "selector 2 .* character 3 "),
         ("p, ", "selector 2 .* character 3 "),
-        ("", "selector 1 .* character 1 "),
+        (" ", "selector 1 .* character 1 "),
         ("[x=", "selector 1 .* character 1 "),
         (":not(:not(a))", "selector 1 .* character 1 "),
         ("ns|a", "selector 1 .* character 3 "),

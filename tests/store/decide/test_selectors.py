@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import product
 from typing import Any
@@ -17,7 +18,7 @@ from pgsimhash.db import statements
 from pgsimhash.html import read_article
 from pgsimhash.pages.selectors import Selectors, check_selectors, policy_selectors
 from pgsimhash.sources import SourcePage
-from tests.database import database_examples
+from tests.database import database_examples, run_sql
 from tests.html.made_streams import Stream, kept_each_day
 from tests.store.content import page_at
 from tests.store.decide.test_policies import settings_for
@@ -74,6 +75,22 @@ def test_the_page_wins_over_the_call_and_the_call_over_the_policy(store: Store) 
     for call in (store.ingest, store.decide):
         with pytest.raises(ArgumentError, match="selector 1"):
             call(url, page, ignore="a + b")
+
+
+def test_an_empty_selector_is_none_below_a_policy_that_has_some(store: Store, dsn: str) -> None:
+    url, page = own_parts()[0]
+    whole = store.decide(url, page).simhash
+    run_sql(dsn, "SELECT pgsimhash.set_policy('a.example/0*', content => '')")
+    set_policy(store, content=OWN, ignore="h1")
+    set_policy(store, "a.example/0", ignore="")
+    for settings in (store.decide(url, page), store.decide(f"{A}1", page, content="", ignore="")):
+        assert (settings.simhash, settings.content_missing) == (whole, False)
+    (other,) = store.decide_many([SourcePage(f"{A}1", page, ignore="")], content="")
+    assert other.simhash == whole
+    # It is read whole, as if no policy had selectors.
+    store.ingest(url, page)
+    assert page_at(store, url).selectors is None
+    assert maintenance.count_reread(store) == 0
 
 
 def test_processes_read_by_selectors_too(store: Store) -> None:
@@ -164,6 +181,36 @@ def test_another_process_follows_from_its_second_batch(store: Store, dsn: str) -
         ]  # fmt: skip
 
 
+def test_an_idle_process_follows_after_a_minute(
+    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.session.ROW_SECONDS", 0.0)
+    with connect(dsn) as other:
+        set_policy(store, content="#none")
+        assert other.decide(*own_parts()[0]).content_missing
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_batch_is_read_by_one_version_of_the_policies(
+    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.session.ROW_SECONDS", 0.0)
+
+    def pages() -> Iterator[tuple[str, str]]:
+        for number, page in enumerate(own_parts()):
+            if number == 5:
+                set_policy(store, content="#none")
+            yield page
+
+    with connect(dsn) as other:
+        missing = []
+        for verdict in other.ingest_many(pages(), jobs=jobs):
+            missing.append(verdict.content_missing)
+            # Those before the change alone, although a batch has room for all.
+            assert (maintenance.runs(store)[0].pages > 5) == verdict.content_missing
+        assert missing == [False] * 5 + [True] * 7
+
+
 def test_without_such_policies_nothing_is_added(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +284,7 @@ def test_sql_accepts_the_selectors_that_python_does(dsn: str, text: str) -> None
         row = connection.execute(
             "SELECT pgsimhash._selectors_digest_1(%s, NULL)", [text]
         ).fetchone()
-        assert row == (Selectors(text).digest,)
+        assert row == (Selectors(text).digest if text else None,)
 
 
 PATTERNS = [
