@@ -533,13 +533,10 @@ BEGIN
 END
 $$;
 
--- The newest URLs of each host, or of one, each with the URL of its first original; www. is no part of
--- a host.
-CREATE FUNCTION pgsimhash._stories(own_id integer, only_host text, most integer)
+-- The newest URLs of each host with the URL of their first original; www. is no part of a host.
+CREATE FUNCTION pgsimhash._stories(own_id integer, most integer)
 RETURNS TABLE (site text, url text, story text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    hosts constant text[] := ARRAY[only_host, 'www.' || only_host];
 BEGIN
     RETURN QUERY
     WITH RECURSIVE present AS MATERIALIZED (
@@ -551,7 +548,6 @@ BEGIN
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id
             AND p.host IS NOT NULL
-            AND (only_host IS NULL OR p.host = ANY (hosts))
             AND NOT EXISTS (
                 SELECT FROM pgsimhash.pages AS newer
                 WHERE newer.collection_id = p.collection_id

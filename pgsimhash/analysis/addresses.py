@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from math import sqrt
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
@@ -25,8 +25,18 @@ _Z: Final = 1.645  # of a one-sided bound at 95%
 _URLS: Final = 10_000  # of a host that are examined, the newest
 _NAMES: Final = 30  # of a host, the most frequent; the time grows with their square
 
-_INDEX: Final = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$", re.IGNORECASE)
-_VIEW: Final = re.compile(r"/(print|amp)(?=/|$)", re.IGNORECASE)
+_SPELLINGS: Final = [
+    (name, re.compile(pattern, re.IGNORECASE), plain)
+    for name, pattern, plain in (
+        ("http", "^http:", "https:"),
+        ("www", r"^(https?://)www\.", r"\1"),
+        ("/print", r"/print(?=/|$)", ""),
+        ("/amp", r"/amp(?=/|$)", ""),
+        ("slash at the end", r"(?<=[^/]/)([^/].*)/$", r"\1"),
+        ("index.html", r"/(?:index|default)\.(?:html?|php|aspx?)$", "/"),
+    )
+]
+"""The name of each spelling, what it matches in a URL, and what the plain spelling has there."""
 
 Verdict = Literal["ignorable", "matters", "too few"]
 
@@ -62,7 +72,7 @@ class _Page(NamedTuple):
     url: str
     story: str
     base: str
-    values: dict[tuple[bool, str], Any]
+    values: dict[tuple[bool, str], object]
 
 
 class _Comparison(NamedTuple):
@@ -84,7 +94,7 @@ class _Comparison(NamedTuple):
         return "ignorable" if self.bound(1) <= EXCEPTIONS_MAX else "too few"
 
 
-def parameters(store: Store, host: str | None = None) -> Iterator[Parameter]:
+def parameters(store: Store) -> Iterator[Parameter]:
     """Yield the parameters and the spellings of URLs with several values, by host.
 
     ``www.`` is no part of the host. The current versions of the newest 10,000 URLs count, and the
@@ -93,37 +103,25 @@ def parameters(store: Store, host: str | None = None) -> Iterator[Parameter]:
     """
     with (
         store._session.calls_to_read(one_transaction=True) as calls,
-        closing(calls.stream("stories", only_host=host, most=_URLS)) as rows,
+        closing(calls.stream("stories", most=_URLS)) as rows,
     ):
         for site, pages in groupby(rows, key=itemgetter(0)):
             yield from _of_host(site, [_page(url, story) for _, url, story in pages])
 
 
 def _page(url: str, story: str) -> _Page:
-    parts = address_parts(url)
-    if parts is None:
-        return _Page(url, story, url, {})
-    site, path, given = parts
-    spellings: dict[str, object] = {}
-    scheme, _, authority = site.partition("://")
-    if scheme == "http":
-        spellings["http"] = True
-    if authority.startswith("www."):
-        spellings["www"] = True
-    for view in _VIEW.findall(path):
-        spellings[f"/{view.lower()}"] = True
-    bare = _VIEW.sub("", path)
-    if (index := _INDEX.search(bare)) is not None:
-        spellings["index.html"] = index[0]
-    elif bare.endswith("/") and bare != "/":
-        spellings["slash at the end"] = True
-    bare = _INDEX.sub("/", bare).rstrip("/")
-    if bare != bare.lower():
-        spellings["upper case"] = bare
-    values: dict[tuple[bool, str], Any] = {(True, name): value for name, value in spellings.items()}
+    site, path, given = address_parts(url) or (url, "", [])
+    values: dict[tuple[bool, str], Any] = {}
+    base = site + path
+    for name, pattern, plain in _SPELLINGS:
+        base, count = pattern.subn(plain, base)
+        if count:
+            values[True, name] = True
+    if base != base.lower():
+        values[True, "upper case"] = base
     for name, value in given:
         values[False, name] = (*values.get((False, name), ()), value)
-    return _Page(url, story, authority.removeprefix("www.") + bare.lower(), values)
+    return _Page(url, story, base.lower().rstrip("/"), values)
 
 
 def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
@@ -134,7 +132,7 @@ def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
     # One after the other is taken away: first the surest, else the one that has most values, such
     # as an id of a session, without which the others can be compared.
     while open_names := matter - never:
-        found = {name: _compare(pages, matter - {name}, name) for name in open_names}
+        found = {name: _compare(pages, matter, name) for name in open_names}
         left = [name for name in open_names if found[name].verdict != "matters"]
         if not left:
             break
@@ -144,54 +142,45 @@ def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
         }
         matter.remove(max(left, key=order.__getitem__))
         # Without it, one that went earlier may turn out to matter.
-        wrong = {
-            name
-            for name in set(names) - matter
-            if _compare(pages, matter, name).verdict == "matters"
-        }
+        gone = set(names) - matter
+        wrong = {name for name in gone if _compare(pages, matter, name).verdict == "matters"}
         matter |= wrong
         never |= wrong
     for name in names:
-        values_of = defaultdict[str, set[Any]](set)
+        values_of = defaultdict[str, set[object]](set)
         for page in pages:
             values_of[page.story].add(page.values.get(name))
-        several = sum(len(values) > 1 for values in values_of.values())
-        comparison = _compare(pages, matter - {name}, name)
+        comparison = _compare(pages, matter, name)
         yield Parameter(
             host=host,
             name=name[1],
             is_spelling=name[0],
             values=len(seen[name]),
-            stories=several,
-            compared=comparison.compared,
-            exceptions=comparison.exceptions,
+            stories=sum(len(values) > 1 for values in values_of.values()),
             at_most=round(comparison.bound(1), 4),
             verdict=comparison.verdict,
-            example=comparison.example,
+            **comparison._asdict(),
         )
 
 
 def _compare(
-    pages: Iterable[_Page], others: Iterable[tuple[bool, str]], name: tuple[bool, str]
+    pages: Iterable[_Page], matter: set[tuple[bool, str]], name: tuple[bool, str]
 ) -> _Comparison:
-    """Compare the pages that differ in one parameter, but not in the others."""
-    fixed = list(others)
+    """Compare the pages that differ in one parameter, but in no other that matters."""
+    others = matter - {name}
     groups = defaultdict[Any, defaultdict[Any, dict[str, str]]](lambda: defaultdict(dict))
     for page in pages:
-        key = page.base, *map(page.values.get, fixed)
+        key = page.base, *map(page.values.get, others)
         groups[key][page.values.get(name)].setdefault(page.story, page.url)
     compared = exceptions = 0
     example = None
     for by_value in groups.values():
-        if len(by_value) == 1:
-            continue
-        ((story, _),) = Counter(
-            story for found in by_value.values() for story in found
-        ).most_common(1)
-        apart = [found for found in by_value.values() if story not in found]
-        compared += len(by_value) - 1
+        known = list(by_value.values())
+        story = Counter(chain.from_iterable(known)).most_common(1)[0][0]
+        apart = [stories for stories in known if story not in stories]
+        compared += len(known) - 1
         exceptions += len(apart)
         if apart and example is None:
-            usual = next(found[story] for found in by_value.values() if story in found)
+            usual = next(stories[story] for stories in known if story in stories)
             example = usual, next(iter(apart[0].values()))
     return _Comparison(compared, exceptions, example)

@@ -390,6 +390,6 @@ def _beginning(pair: BlockPair, most: int) -> str:
 
 def _side_json(side: Side) -> dict[str, Any]:
     return {
-        **json_values(side, "url", "title", "simhash", "fetched_at"),
+        **json_values(side, "url", "title", "simhash", "fetched_at", "cut"),
         "text": side.origin,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from datetime import date
 from itertools import chain, count
 from pathlib import Path
@@ -188,10 +187,8 @@ def _is_report(path: Path) -> bool:
 
 
 @analyse.command()
-@click.option("--host", help="Only this host, without www.")
-@options.as_csv
 @options.with_store
-def parameters(store: pgsimhash.Store, host: str | None, as_csv: bool) -> None:
+def parameters(store: pgsimhash.Store) -> None:
     """Find parameters of URLs that do not matter.
 
     Prints a JSON line for each parameter of a host, and for spellings of its URLs, such as www and
@@ -199,17 +196,14 @@ def parameters(store: pgsimhash.Store, host: str | None, as_csv: bool) -> None:
     differ only in it are different stories, "matters" if more are, and otherwise "too few".
     "at_most" is the upper bound of that share. "example" is an exception.
     """
-    columns = [each.name for each in fields(analysis.Parameter)] if as_csv else None
-    found = (parameter.as_json() for parameter in analysis.parameters(store, host))
-    terminal.rows(found, terminal.PARAMETERS, csv=columns)
+    found = (parameter.as_json() for parameter in analysis.parameters(store))
+    terminal.rows(found, terminal.PARAMETERS)
 
 
 @analyse.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=options.INPUT_PATH)
-@click.option("--host", help="Only this host.")
 @options.cut
-@options.distance("8; with --content or --ignore")
-def template(paths: tuple[str, ...], host: str | None, **selectors: Any) -> None:
+def template(paths: tuple[str, ...], **selectors: Any) -> None:
     """Find the parts that pages of a site share, and try selectors.
 
     PATH is as for `ingest`. Prints a JSON line for each of up to 12 parts of a host, the outermost
@@ -222,10 +216,10 @@ def template(paths: tuple[str, ...], host: str | None, **selectors: Any) -> None
     stdin = options.stdin_bytes() if "-" in paths else None
     pages = _without_failures(read_pages(paths, stdin=stdin))
     if not selectors["content"] and not selectors["ignore"]:
-        parts = analysis.template_parts(pages, host)
+        parts = analysis.template_parts(pages)
         terminal.rows((part.as_json() for part in parts), terminal.PARTS)
         return
-    effects = list(analysis.selector_effects(pages, host=host, **selectors))
+    effects = list(analysis.selector_effects(pages, **selectors))
     terminal.rows((effect.as_json() for effect in effects), terminal.EFFECTS)
     counts = Counter(effect.effect for effect in effects)
     show.message(", ".join(f"{effect}: {counts[effect]:,}" for effect in counts) or "no change")

@@ -366,7 +366,7 @@ def test_what_selectors_cut_is_said(store: Store) -> None:
     cut_page = SourcePage("https://a.example/1", html, content="#a")
     found = compare_pages(cut_page, html)
     assert found.a.cut == "18 of 45 words by content '#a'"
-    assert found.b.cut is None
+    assert [found.as_json()[side]["cut"] for side in "ab"] == [found.a.cut, None]
     assert f"Cut from A: {found.a.cut}." in found.sentence
     # A page of a store is cut by its policies.
     maintenance.set_policy(store, "a.example", content="#b")
