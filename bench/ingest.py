@@ -28,7 +28,7 @@ from rich.table import Table
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from pgsimhash import connect, maintenance
+from pgsimhash import connect
 from pgsimhash.cli.options import choose_jobs
 from pgsimhash.sources import SourcePage, count_pages, read_pages
 
@@ -87,7 +87,7 @@ def ingest(dsn: str, path: Path, jobs: int) -> Job:
         pages = sum(1 for _ in store.ingest_many(read_pages([path]), jobs=jobs))
         seconds, here = time.perf_counter() - started, time.process_time() - cpu
         readers = watch.end()
-        maintenance.undo_run(store)
+        store.undo_run(store.runs()[0].run_id)
     return Job(pages, seconds, here, readers, watch.peak, watch.reader_peak)
 
 

@@ -30,7 +30,6 @@ PYTHON: Final = {
         "pgsimhash.sources",
     ],
     "store-functions": [
-        "pgsimhash.maintenance",
         "pgsimhash.analysis",
         "pgsimhash.html_reports",
         "pgsimhash.pages.policies",
@@ -56,12 +55,11 @@ PYTHON: Final = {
 
 RESULTS: Final = {
     "pgsimhash.pages.records": (
-        "CollectionStatus Deletion Mark Matches NearPage PageFields RunRecord StoredPage"
+        "CollectionStatus Deletion Mark Matches NearPage PageFields RunRecord StoredPage Violation"
     ),
     "pgsimhash.pages.policies": "Policy",
     "pgsimhash.search.clusters": "Cluster ClusterPage",
     "pgsimhash.search.pairs": "Pairs",
-    "pgsimhash.maintenance.collections": "Violation",
     "pgsimhash.analysis.changes": "Version",
     "pgsimhash.analysis.block_pairs": "Block BlockPair",
     "pgsimhash.analysis.comparison": "Comparison",

@@ -2,8 +2,8 @@
 
 Most users only need these names. Each is loaded when it is first used, so the import costs next to
 nothing. The core is in the subpackages ``hashing``, ``search``, ``pages``, ``html``, ``schemes``,
-``sources``, ``reading``, ``db``, ``schema`` and ``store``; ``analysis``, ``maintenance``, ``batch``
-and others use it.
+``sources``, ``reading``, ``db``, ``schema`` and ``store``; ``analysis``, ``batch`` and others use
+it.
 """
 
 from typing import TYPE_CHECKING

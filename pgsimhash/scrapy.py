@@ -18,7 +18,7 @@ from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
 from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
-from pgsimhash.pages.policies import MatchOptions, given_options
+from pgsimhash.pages.policies import MatchOptions, checked_settings
 from pgsimhash.pages.records import Item, PageStatus, Pause, Verdict
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.reading.workers import PageReader
@@ -558,6 +558,6 @@ def _page_reader(settings: BaseSettings) -> PageReader:
 def _options(settings: BaseSettings) -> MatchOptions:
     options = settings.getdict("PGSIMHASH_MATCH")
     try:
-        return cast(MatchOptions, given_options(options))
+        return cast(MatchOptions, checked_settings(options).given())
     except TypeError as error:
         raise invalid_argument(f"PGSIMHASH_MATCH: {error}") from None

@@ -77,7 +77,7 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("frames.md", "verdicts.parquet", ["8 clusters", r"\d+ simhashes", "8 8"]),
     ("texts.md", "titles = pd", [r"\[\['A1', .+, 'A1'\], .+",
         r"\[\['A1', 'A2'\], \['B1', 'B2'\], .+"]),
-    ("maintain.md", "maintenance.undo_run(", [r"tuesday 1 \['https://example.com/wells'\]"]),
+    ("maintain.md", "store.undo_run(", [r"1 \['https://example.com/wells'\]"]),
     ("install.md", 'schema="crawl"', ["1 1"]), ("sqlalchemy.md", "sought = pgsimhash", [r"1 \d"]),
     ("sqlalchemy.md", "find(notes", [r"\[\(1, 'https://example.com/a', 2\)\]"]),
     ("other-tools.md", "def embed", ["8 pages embedded"]),

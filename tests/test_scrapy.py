@@ -24,7 +24,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.statscollectors import MemoryStatsCollector
 
-from pgsimhash import ArgumentError, PgsimhashError, connect, maintenance
+from pgsimhash import ArgumentError, PgsimhashError, connect
 from pgsimhash.schemes import register_scheme
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
@@ -151,7 +151,7 @@ def test_a_pipeline_drops_known_pages(site: Site, dsn: str) -> None:
     assert crawl.counted["new"] == 0
     assert len(crawl.items) == SHORT + 3
     with connect(dsn) as store:
-        runs = [(run.label, run.unchanged) for run in maintenance.runs(store)]
+        runs = [(run.label, run.unchanged) for run in store.runs()]
     assert runs == [("scrapy pages", COUNT - SHORT), ("scrapy pages", 0)]
 
 
@@ -203,7 +203,7 @@ def test_an_add_on_skips_requests_for_known_pages(site: Site, dsn: str) -> None:
     assert one.counted["no_page"] == again.counted["no_page"] + 1
     assert site.url + left[1:] in [item["url"] for item in one.items]
     with connect(dsn) as store:
-        maintenance.set_policy(store, "*", refetch_after=timedelta(microseconds=1))
+        store.set_policy("*", refetch_after=timedelta(microseconds=1))
     assert Crawl(site, dsn, ADDON).counted["unchanged"] == COUNT - SHORT
 
 
@@ -222,7 +222,7 @@ def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> No
     kept = [url for url in (item["url"] for item in crawl.items) if url in known]
     assert len(kept) > crawl.counted["new"] == 8
     with connect(dsn) as store:
-        assert [one.name for one in maintenance.status(store) if one.pages] == ["crawl"]
+        assert [one.name for one in store.collections() if one.pages] == ["crawl"]
 
 
 @contextmanager
@@ -278,7 +278,7 @@ def test_a_connection_lost_briefly(site: Site, server_dsn: str, dsn: str, retrie
     assert len(tags) == crawl.counted["unanswered"]
     assert {tag["reason"] for tag in tags} <= {"connection_lost", "no_server"}
     with connect(dsn) as store:
-        assert [run.label for run in maintenance.runs(store)] == ["scrapy pages"]
+        assert [run.label for run in store.runs()] == ["scrapy pages"]
 
 
 def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
-from pgsimhash import connect, maintenance
+from pgsimhash import connect
 from pgsimhash.pages.records import StoredPage
 from tests.database import run_sql
 from tests.programs import run_program
@@ -252,7 +252,7 @@ def test_files_and_robots_are_not_pages(site: Site, dsn: str) -> None:
 def make_due(dsn: str) -> datetime:
     """All known pages are fetched again; return the present time."""
     with connect(dsn) as store:
-        maintenance.set_policy(store, "*", refetch_after=timedelta(microseconds=1))
+        store.set_policy("*", refetch_after=timedelta(microseconds=1))
     return datetime.now(UTC)
 
 
@@ -324,7 +324,7 @@ def test_selectors_of_policies_settings_and_requests_cut_pages(site: Site, dsn: 
         return {path: tag["content_missing"] for path, tag in tags.items()}
 
     with connect(dsn) as store:
-        maintenance.set_policy(store, "127.0.0.1", content="#none")
+        store.set_policy("127.0.0.1", content="#none")
     chosen = {"url": "/2", "meta": {"pgsimhash_content": "p"}}
     assert missing(site.crawl(dsn, "/1", chosen)) == {"/1": True, "/2": False}
     set_by = {"PGSIMHASH_MATCH": {"content": "p"}}
@@ -335,7 +335,7 @@ def test_selectors_of_policies_settings_and_requests_cut_pages(site: Site, dsn: 
 
 def ignore_sid(dsn: str, every: int = 2**31 - 1) -> None:
     with connect(dsn) as store:
-        maintenance.set_policy(store, "127.0.0.1", ignore_parameters="sid", sample_every=every)
+        store.set_policy("127.0.0.1", ignore_parameters="sid", sample_every=every)
 
 
 @pytest.mark.parametrize("pipeline", [False, True])

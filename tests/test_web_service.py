@@ -15,7 +15,7 @@ import httpx
 import psycopg
 import pytest
 
-from pgsimhash import connect, maintenance
+from pgsimhash import connect
 from pgsimhash.testing import url_of_dsn
 from tests.database import run_sql
 from tests.manual import blocks, environment, run_commands
@@ -128,9 +128,9 @@ def test_the_service(service: httpx.Client, url: str) -> None:
     assert run_sql(url, "SELECT count(*) FROM articles") == [(15,)]
     run_commands(["alembic check"], url, FOLDER)
     with connect(url, collection="news", create=True) as store:
-        assert list(maintenance.check(store)) == []
+        assert list(store.check()) == []
         # Single pages write no runs.
-        assert maintenance.runs(store) == []
+        assert store.runs() == []
 
 
 def test_the_page_shows_the_service() -> None:

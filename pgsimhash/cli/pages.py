@@ -101,10 +101,8 @@ def ingest(
         opened = connect(create=create or None)
     with opened as store, ExitStack() as at_end:
         if is_new:
-            from pgsimhash.maintenance.collections import delete_if_empty
-
             # A failed attempt must not leave a collection of the wrong scheme behind.
-            at_end.callback(delete_if_empty, store)
+            at_end.callback(store._delete_if_empty)
         store.start_run(label or f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
         verdicts = store.ingest_files(
             paths,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import pgsimhash
-from pgsimhash import maintenance
 from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
 from pgsimhash.pages.records import Verdict
@@ -19,7 +18,7 @@ from pgsimhash.search.layout import LAYOUTS
 if TYPE_CHECKING:
     import psycopg
 
-    from pgsimhash.maintenance.collections import Violation
+    from pgsimhash.pages.records import Violation
 
     Connection = psycopg.Connection[Any]
 
@@ -149,8 +148,8 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     --repair changes the row. The same for each object that runs code of another role than the
     schema's owner, without a repair. Exits with 1 if violations were found and not repaired.
     """
-    from pgsimhash.maintenance.collections import foreign_objects
     from pgsimhash.store.collection import collection_names
+    from pgsimhash.store.maintenance import foreign_objects
 
     count = repaired = 0
 
@@ -166,7 +165,7 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     report(foreign_objects(connection))
     for name in [collection] if collection else collection_names(connection):
         with pgsimhash.connect(connection, collection=name, create=False) as store:
-            violations = maintenance.check(store, repair=repair)
+            violations = store.check(repair=repair)
             report(violation for violation in violations if violation.object is None)
     show.message(
         f"{count} found, {repaired} of them repaired." if count else "No violations were found."
@@ -233,7 +232,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
     if all(value is None for value in settings.values()):
         raise click.UsageError("give at least one of --distance and --keep-markdown")
     with pgsimhash.connect(dsn, collection=name, create=False) as store:
-        maintenance.change_settings(store, **settings)
+        store.change_settings(**settings)
         terminal.record(store.collection.as_json())
 
 
@@ -245,7 +244,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
 def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     """Rename a collection, or swap the names of two with --swap."""
     with pgsimhash.connect(dsn, collection=old, create=False) as store:
-        maintenance.rename(store, new, swap=swap)
+        store.rename(new, swap=swap)
     terminal.record({"name": new, "before": old, "swapped": swap})
 
 
@@ -297,8 +296,7 @@ def rebuild(
         pgsimhash.connect(dsn, collection=name, create=False) as store,
         show.progress_bar("rebuild", prints=verdicts) as progress,
     ):
-        rebuilt = maintenance.rebuild(
-            store,
+        rebuilt = store.rebuild(
             into,
             into_schema=into_schema,
             replace=replace,
@@ -306,7 +304,7 @@ def rebuild(
             progress=lambda _, done, total: progress(done, total),
             **settings,
         )
-        others = maintenance.count_reread(store) if store.collection.selectors else 0
+        others = store.count_reread() if store.collection.selectors else 0
     terminal.record(rebuilt.as_json())
     if not replace and into_schema is None:
         old = into or f"{name}-2"
@@ -338,5 +336,6 @@ def delete(connection: Connection, name: str, yes: bool) -> None:
     if not yes:
         open_collection(connection, name, create=False)
         options.confirm(f"Delete collection {show.printable(name)!r} and everything in it?")
-    pages = maintenance.delete_collection(connection, name)
+    with pgsimhash.connect(connection, collection=name, create=False) as store:
+        pages = store.delete_collection()
     terminal.record({"name": name, "deleted": pages})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 import pgsimhash
-from pgsimhash import analysis, maintenance
+from pgsimhash import analysis
 from pgsimhash.cli import options, show, terminal
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.urls import check_url, host_of, lowered
@@ -81,7 +81,7 @@ def run() -> None:
 @options.with_store
 def list_runs(store: pgsimhash.Store) -> None:
     """List the runs, the last one first, a JSON line each."""
-    terminal.rows((run.as_json() for run in maintenance.runs(store)), terminal.RUNS)
+    terminal.rows((run.as_json() for run in store.runs()), terminal.RUNS)
 
 
 @run.command()
@@ -89,14 +89,18 @@ def list_runs(store: pgsimhash.Store) -> None:
 @_urls_option
 @options.with_store
 def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
-    """Delete what a run added, by default the last one, and the run.
+    """Delete what a run added, by default the newest of `run list`, and the run.
 
     Pages revert to their previous versions. Prints a JSON line with the run and the number of
     deleted versions.
     """
+    known = {record.run_id: record for record in store.runs()}
+    if number is None and not known:
+        raise NotFoundError("unknown_run", "there is no run to undo")
+    run_id = next(iter(known)) if number is None else number
     with _deleting() as progress:
-        run, deleted = maintenance.undo_run(store, number, progress=progress)
-    terminal.record({**run.as_json(), **deleted.as_json(urls=urls)})
+        deleted = store.undo_run(run_id, progress=progress)
+    terminal.record({**known[run_id].as_json(), **deleted.as_json(urls=urls)})
     if not deleted.deleted:
         show.message("The run had added no page, so no version was deleted.")
 
@@ -134,11 +138,11 @@ def mark(
     if source is not None:
         _mark_pairs(store, analysis.read_labels(source))
     elif action is None:
-        terminal.rows((known.as_json() for known in maintenance.marks(store)), terminal.MARKS)
+        terminal.rows((known.as_json() for known in store.marks()), terminal.MARKS)
     elif action != "remove":
-        maintenance.mark(store, *urls, same=action == "same")
+        store.mark(*urls, same=action == "same")
         show.message(f"Marked as {action}.")
-    elif maintenance.unmark(store, *urls):
+    elif store.unmark(*urls):
         show.message("The mark is removed.")
     else:
         show.message("These two had no mark.")
@@ -150,7 +154,7 @@ def _mark_pairs(store: pgsimhash.Store, pairs: list[analysis.LabelledPair]) -> N
     pairs = [pair for pair in pairs if pair.label != "graded"]
     for pair in pairs:
         try:
-            maintenance.mark(store, pair.a, pair.b, same=pair.label == "copy")
+            store.mark(pair.a, pair.b, same=pair.label == "copy")
         except (ArgumentError, NotFoundError) as error:
             failed += 1
             terminal.record(
@@ -178,9 +182,9 @@ def policy() -> None:
 def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     """List the policies, or the settings of a URL, as JSON lines; ages are in seconds."""
     if url is not None:
-        terminal.record({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
+        terminal.record({"url": check_url(url), **store.policy_for(url).as_json()})
     else:
-        terminal.rows((own.as_json() for own in maintenance.policies(store)), terminal.POLICIES)
+        terminal.rows((own.as_json() for own in store.policies()), terminal.POLICIES)
 
 
 @policy.command("set")
@@ -205,9 +209,9 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
     With --content or --ignore, it also says how many stored pages will be read differently.
     """
     with pgsimhash.connect(dsn, collection=collection) as store:
-        terminal.record(maintenance.set_policy(store, pattern, **settings).as_json())
+        terminal.record(store.set_policy(pattern, **settings).as_json())
         if settings["content"] is not None or settings["ignore"] is not None:
-            count = maintenance.count_reread(store, pattern)
+            count = store.count_reread(pattern)
             show.message(
                 f"{count:,} stored pages of this host will be read by other selectors when they "
                 "are fetched again; pgsimhash ingest --reread reads files again."
@@ -219,6 +223,6 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
 @options.with_store
 def remove(store: pgsimhash.Store, pattern: str) -> None:
     """Remove the policy of a pattern; exits with 1 if there is none."""
-    removed = maintenance.remove_policy(store, pattern)
+    removed = store.remove_policy(pattern)
     terminal.record({"pattern": pattern, "removed": removed})
     sys.exit(0 if removed else 1)

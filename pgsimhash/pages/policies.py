@@ -157,10 +157,10 @@ class Policy(PolicySettings):
         return {"pattern": self.pattern, **PolicySettings.as_json(self)}
 
 
-def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of :class:`MatchOptions` that are not None, if all are valid."""
+def checked_settings(options: Mapping[str, Any], known: type = MatchOptions) -> PolicySettings:
+    """Return options as settings; raise TypeError for one that the TypedDict ``known`` lacks."""
     for name in options:
-        if name not in MatchOptions.__annotations__:
-            known = ", ".join(MatchOptions.__annotations__)
-            raise TypeError(f"there is no option {name!r}; there are: {known}")
-    return PolicySettings(**options).given()
+        if name not in known.__annotations__:
+            names = ", ".join(known.__annotations__)
+            raise TypeError(f"there is no option {name!r}; there are: {names}")
+    return PolicySettings(**options)

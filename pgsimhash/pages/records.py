@@ -438,6 +438,25 @@ class Mark(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class Violation(JsonRecord):
+    """A row that contradicts the others, or an object that runs code of another role.
+
+    ``reason`` is a code; ``docs/maintain.md`` lists them. A row has the ``collection`` and its
+    values; ``repair`` says how a repair changes it, if it does. An ``object`` of the schema is
+    named together with the other role.
+    """
+
+    collection: str | None
+    reason: str
+    page_id: int | None = None
+    url: str | None = None
+    simhash: int | None = None
+    repair: str | None = None
+    repaired: bool = False
+    object: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One batch or one lookup of a store.
 

@@ -65,7 +65,7 @@ def connect(
             scheme of an existing one.
         keep_markdown: whether the collection stores the main content of each page as compressed
             Markdown, for explanations and a later change of the scheme. A new collection does not
-            by default; ``maintenance.change_settings`` changes it.
+            by default; ``Store.change_settings`` changes it.
         normalize_urls: whether the collection normalizes URLs, see
             :func:`pgsimhash.pages.urls.normalized_url`. A new collection does not by default.
         schema: the schema of the tables; None means PGSIMHASH_SCHEMA, else "pgsimhash".

@@ -194,10 +194,9 @@ class AsyncStore:
         *arguments: _P.args,
         **options: _P.kwargs,
     ) -> _T:
-        """Call a function that takes a store, such as those of ``pgsimhash.maintenance``.
+        """Call a function that takes a store, such as those of ``pgsimhash.analysis``.
 
-        Example: ``await store.run_sync(maintenance.rename, "other")``. Exhaust iterators within the
-        function: ``await store.run_sync(lambda store: list(maintenance.check(store)))``.
+        Exhaust iterators within the function.
         """
         return await greenlet_spawn(lambda: function(self._store, *arguments, **options))
 
@@ -258,6 +257,22 @@ class AsyncStore:
     clusters = _iterated(Store.clusters)
     save_clusters = _awaited(Store.save_clusters)
     status = _awaited(Store.status)
+    collections = _awaited(Store.collections)
+    change_settings = _awaited(Store.change_settings)
+    rename = _awaited(Store.rename)
+    set_policy = _awaited(Store.set_policy)
+    remove_policy = _awaited(Store.remove_policy)
+    policies = _awaited(Store.policies)
+    policy_for = _awaited(Store.policy_for)
+    count_reread = _awaited(Store.count_reread)
+    mark = _awaited(Store.mark)
+    unmark = _awaited(Store.unmark)
+    marks = _awaited(Store.marks)
+    runs = _awaited(Store.runs)
+    undo_run = _awaited(Store.undo_run)
+    check = _iterated(Store.check)
+    rebuild = _awaited(Store.rebuild)
+    delete_collection = _awaited(Store.delete_collection)
 
 
 class _GreenletStore(Store):

@@ -14,7 +14,7 @@ from pgsimhash.errors import PgsimhashError, StoreError, check_number
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.log import logger
-from pgsimhash.pages.policies import MatchOptions, given_options
+from pgsimhash.pages.policies import MatchOptions, checked_settings
 from pgsimhash.pages.records import (
     BITS_64,
     CAPTURE,
@@ -263,7 +263,7 @@ def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any
 
     Selectors are for the reader, see :meth:`pgsimhash.store.store.Store._selected`.
     """
-    given = given_options(options)
+    given = checked_settings(options).given()
     for name in Selectors._fields:
         given.pop(name, None)
     if "distance" in given:

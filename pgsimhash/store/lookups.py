@@ -154,6 +154,11 @@ class Calls(NamedTuple):
         if follow(self.connection, self.collection).collection_id != own_id:
             raise moved(self.collection)
 
+    def delete_collection(self) -> int:
+        """Delete the collection, and return the number of versions of pages."""
+        self.lock(loaders=True)
+        return int(self.fetch("delete_collection")[0][0])
+
     def check_exists(self) -> None:
         """Check that the collection still exists, under any name."""
         if not self.fetch("collection_names"):

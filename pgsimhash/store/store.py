@@ -20,7 +20,6 @@ from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
-    CollectionStatus,
     Deletion,
     Input,
     Item,
@@ -47,6 +46,7 @@ from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest, sent_options
+from pgsimhash.store.maintenance import Maintenance
 from pgsimhash.store.session import Session, lookup, retried
 
 # Methods import what only they need: a lookup reads no page and needs no numpy.
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _Input = TypeVar("_Input", bound=Input)
 
 
-class Store:
+class Store(Maintenance):
     """A collection of pages in PostgreSQL; create it with :func:`pgsimhash.connect`.
 
     The ``options`` of methods are :class:`~pgsimhash.pages.policies.MatchOptions`. The policies
@@ -76,7 +76,7 @@ class Store:
     that share it wait for one another. During a loop over :meth:`clusters`, or a callback, it
     answers reads and refuses writes.
 
-    :mod:`pgsimhash.maintenance` and :mod:`pgsimhash.analysis` have functions that take a store.
+    Whatever reads or changes the collection is a method; :mod:`pgsimhash.analysis` explains it.
 
     Raises:
         ArgumentError: an argument is invalid, or the layout does not support the distance.
@@ -108,11 +108,6 @@ class Store:
         It ends the run of :meth:`start_run`.
         """
         self.__exit__()
-
-    @property
-    def collection(self) -> Collection:
-        """The collection as last read: its ``name``, ``scheme``, ``layout`` and settings."""
-        return self._session.collection
 
     @lookup(len)
     def find(
@@ -605,12 +600,6 @@ class Store:
         from pgsimhash.store.clusters import save_clusters
 
         return save_clusters(self._session, distance, linkage, scorer(canonical), progress)
-
-    @retried
-    def status(self) -> CollectionStatus:
-        """Return the statistics of the collection; see :func:`pgsimhash.maintenance.status`."""
-        with self._session.calls_to_read() as calls:
-            return lookups.read_status(calls.connection, calls.collection.name)[0]
 
     def _verdict_of(self, item: Item, options: MatchOptions, *, dry_run: bool = False) -> Verdict:
         sent_options(self.collection, options)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import compare_pages
 from pgsimhash.analysis.block_pairs import (
     BLOCKS_MAX,
@@ -196,8 +196,8 @@ def test_two_known_pages_are_compared_by_their_markdown(keeping: Store) -> None:
 def test_the_sentence_names_a_mark_that_decides(store: Store) -> None:
     for name, simhash in (("a", 0), ("b", 2**40 - 1), ("c", 1)):
         store.add_page(url(name), simhash)
-    maintenance.mark(store, url("a"), url("b"), same=True)
-    maintenance.mark(store, url("c"), url("a"), same=False)
+    store.mark(url("a"), url("b"), same=True)
+    store.mark(url("c"), url("a"), same=False)
 
     def sentence(one: str, other: str) -> str:
         return compare_pages(url(one), url(other), store=store).sentence
@@ -369,7 +369,7 @@ def test_what_selectors_cut_is_said(store: Store) -> None:
     assert [found.as_json()[side]["cut"] for side in "ab"] == [found.a.cut, None]
     assert f"Cut from A: {found.a.cut}." in found.sentence
     # A page of a store is cut by its policies.
-    maintenance.set_policy(store, "a.example", content="#b")
+    store.set_policy("a.example", content="#b")
     cut_page = SourcePage("https://a.example/1", html)
     cut = compare_pages(cut_page, html.encode(), store=store).a.cut
     assert cut == "0 of 45 words by content '#b' (content selects nothing)"

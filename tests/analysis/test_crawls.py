@@ -8,7 +8,7 @@ from datetime import date
 
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.analysis import compare_crawls
 from pgsimhash.analysis.crawls import CrawlChange
 from pgsimhash.errors import NotFoundError
@@ -151,7 +151,7 @@ def test_only_crawls_that_exist(crawled: Store) -> None:
             compare_crawls(crawled, *crawls)
     assert listed(compare_crawls(crawled, 2, 2).changes) == [("unchanged", None, None)]
     # An undo forgets the run.
-    maintenance.undo_run(crawled, 2)
+    crawled.undo_run(2)
     assert [run.run_id for run in compare_crawls(crawled).earlier] == [1]
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.canonical_links import cluster_rows
 from pgsimhash.analysis.changes import merged_changes
 from pgsimhash.analysis.reports import Cause, HostFigures
@@ -30,7 +30,7 @@ def sampled(dsn: str) -> Iterator[Store]:
 
 def test_copies_are_counted_once_however_many_versions_they_have(sampled: Store) -> None:
     before = analysis.report(sampled)
-    (status,) = [row for row in maintenance.status(sampled) if row.name == "sample"]
+    (status,) = [row for row in sampled.collections() if row.name == "sample"]
     assert before.status == status
     assert (before.pages, before.copies) == (status.urls, status.duplicates)
     assert before.copy_bytes == status.duplicate_bytes > 0

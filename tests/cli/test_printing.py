@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgsimhash import connect, maintenance
+from pgsimhash import connect
 from pgsimhash.cli import show
 from pgsimhash.cli.commands import commands
 from tests.cli.conftest import names_of
@@ -58,7 +58,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     }.items():  # fmt: skip
         (folder / name).write_text(content, newline="")
     with connect(dsn, collection=EVIL, create=True, keep_markdown=True) as store:
-        maintenance.set_policy(store, "c.example", distance=1)
+        store.set_policy("c.example", distance=1)
         store.ingest(OTHER, html)
         store.start_run(EVIL)
         store.ingest(f"{OTHER}2", html)

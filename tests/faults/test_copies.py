@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash import StoreError, connect, maintenance
+from pgsimhash import StoreError, connect
 from tests.database import run_sql
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import a_cluster, fresh
@@ -70,8 +70,8 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
     with connect(primary.database("crawl"), keep_markdown=True) as store:
         list(store.ingest_many([(A, PAGE), (B, PAGE), (A, PAGE + "<p>Water and stone.")]))
         list(store.add_pages((f"https://c.example/{n}", n) for n in range(20)))
-        maintenance.mark(store, A, B, same=True)
-        maintenance.set_policy(store, "c.example", distance=2)
+        store.mark(A, B, same=True)
+        store.set_policy("c.example", distance=2)
         with connect(standby.dsn("crawl"), create=False) as reader:
             for name, read in READS.items():
                 assert read(reader) == read(store), name
@@ -128,7 +128,7 @@ def test_a_dump_of_data_only_is_complete(cluster: Cluster, where: str) -> None:
         for dump in (dumps["schema"], dumps[name]):
             cluster.call("psql", "--quiet", "--no-psqlrc", "-f", dump, "-d", copy)
         with connect(copy, create=False) as store:
-            assert list(maintenance.check(store)) == []
+            assert list(store.check()) == []
             assert store.has_near(5, 0)
             assert (
                 store.add_page("https://example.com/3", 5).duplicate_of == "https://example.com/1"

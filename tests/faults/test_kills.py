@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgsimhash import connect, maintenance
+from pgsimhash import connect
 from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.schema import migrate
 from tests.faults.cluster import Cluster
@@ -65,11 +65,11 @@ def test_a_killed_rebuild_leaves_nothing(
             assert copied in (0, len(writers.all_urls()))
             if copied:
                 with bound_to_schema(connection, "wide"):
-                    maintenance.delete_collection(connection, "default")
+                    connect(connection, collection="default", create=False).delete_collection()
     with connect(where, create=False) as store:
-        maintenance.rebuild(store, into_schema="wide")
+        store.rebuild(into_schema="wide")
     with connect(where, create=False, schema="wide") as store:
-        assert list(maintenance.check(store)) == []
+        assert list(store.check()) == []
 
 
 REBUILDS = (

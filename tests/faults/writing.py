@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from pgsimhash import PgsimhashError, connect, maintenance
+from pgsimhash import PgsimhashError, connect
 from pgsimhash.pages.records import PageRecord
 
 PATIENCE = 120.0
@@ -50,7 +50,7 @@ def write(
 def rebuild(dsn: str, into_schema: str | None) -> None:
     """Rebuild the collection, or copy it into another schema."""
     with connect(dsn, create=False) as store:
-        maintenance.rebuild(store, into_schema=into_schema, replace=into_schema is None)
+        store.rebuild(into_schema=into_schema, replace=into_schema is None)
 
 
 def run(work: Callable[..., None], errors: Path, *arguments: object) -> None:

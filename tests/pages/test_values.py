@@ -18,7 +18,7 @@ from pgsimhash.analysis import compare_pages
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.pages import urls
-from pgsimhash.pages.policies import given_options
+from pgsimhash.pages.policies import checked_settings
 from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.pages.values import EARLIEST, check_age, check_time, frozen, parse_age
 from pgsimhash.schemes import read_text
@@ -98,7 +98,7 @@ def test_an_invalid_age_is_refused(check: Any, age: Any) -> None:
 ])  # fmt: skip
 def test_invalid_options_are_refused_at_once(options: Any, message: str) -> None:
     with pytest.raises((ArgumentError, TypeError), match=message):
-        given_options(options)
+        checked_settings(options)
 
 
 @given(url=st.from_regex(urls._PLAIN, fullmatch=True))

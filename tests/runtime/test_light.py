@@ -48,7 +48,7 @@ def check(step):
 import pgsimhash
 from pgsimhash import PageError, PgsimhashError, StoreError
 check("errors")
-import pgsimhash.analysis, pgsimhash.html_reports, pgsimhash.maintenance
+import pgsimhash.analysis, pgsimhash.html_reports
 import pgsimhash.schemes, pgsimhash.store
 check("rooms")
 pgsimhash.hamming_distance, pgsimhash.connect
@@ -126,7 +126,7 @@ def test_the_version_stands_in_one_place_and_its_use_alone_loads_the_metadata() 
     assert python(loads) == "False\n"
 
 
-LAZY = ["pgsimhash", *map("pgsimhash.{}".format, ("analysis", "maintenance", "schemes", "store"))]
+LAZY = ["pgsimhash", *map("pgsimhash.{}".format, ("analysis", "schemes", "store"))]
 
 
 @pytest.mark.parametrize("module", LAZY)

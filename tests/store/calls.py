@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pgsimhash import Store, analysis, maintenance
+from pgsimhash import Store, analysis
 
 A, B = "https://a.example/", "https://b.example/"
 PAGE = Path(__file__).parents[2] / "examples" / "pages" / "sourdough.html"
@@ -46,19 +46,20 @@ READS: dict[str, Callable[[Store], Any]] = {
     **LOOKUPS,
     **SCANS,
     "status": lambda store: store.status(),
-    "maintenance.status": lambda store: maintenance.status(store)[0],
+    "collections": lambda store: store.collections()[0],
     "page_pairs": lambda store: list(analysis.page_pairs(store, 8)),
     "evaluate": lambda store: analysis.evaluate(LABELLED, store).omitted,
     "compare_pages": lambda store: analysis.compare_pages(A, B, store=store),
     "compare_crawls": lambda store: list(
-        analysis.compare_crawls(store, *[maintenance.runs(store)[0].run_id] * 2).changes
+        analysis.compare_crawls(store, *[store.runs()[0].run_id] * 2).changes
     ),
     "versions": lambda store: analysis.versions(store, A),
-    "runs": lambda store: maintenance.runs(store),
-    "marks": lambda store: maintenance.marks(store),
-    "policies": lambda store: maintenance.policies(store),
-    "policy_for": lambda store: maintenance.policy_for(store, A),
-    "check": lambda store: list(maintenance.check(store)),
+    "runs": lambda store: store.runs(),
+    "marks": lambda store: store.marks(),
+    "count_reread": lambda store: store.count_reread(),
+    "policies": lambda store: store.policies(),
+    "policy_for": lambda store: store.policy_for(A),
+    "check": lambda store: list(store.check()),
 }
 """Calls that write nothing."""
 
@@ -71,14 +72,14 @@ CHANGES: dict[str, Callable[[Store], Any]] = {
     "add_redirects": lambda store: store.add_redirects({f"{A}old": A}),
     "seen": lambda store: store.seen(A),
     "gone": lambda store: store.gone(A),
-    "mark": lambda store: maintenance.mark(store, A, B, same=True),
-    "unmark": lambda store: maintenance.unmark(store, A, B),
-    "set_policy": lambda store: maintenance.set_policy(store, "*", distance=3),
-    "remove_policy": lambda store: maintenance.remove_policy(store, "*"),
-    "change_settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
-    "rebuild": lambda store: maintenance.rebuild(store),
-    "rename": lambda store: maintenance.rename(store, f"{store.collection.name}_renamed"),
-    "undo_run": lambda store: maintenance.undo_run(store),
+    "mark": lambda store: store.mark(A, B, same=True),
+    "unmark": lambda store: store.unmark(A, B),
+    "set_policy": lambda store: store.set_policy("*", distance=3),
+    "remove_policy": lambda store: store.remove_policy("*"),
+    "change_settings": lambda store: store.change_settings(keep_markdown=True),
+    "rebuild": lambda store: store.rebuild(),
+    "rename": lambda store: store.rename(f"{store.collection.name}_renamed"),
+    "undo_run": lambda store: store.undo_run(store.runs()[0].run_id),
     "expire": lambda store: store.expire(DAY),
     "delete_page": lambda store: store.delete_page(A),
     "delete_host": lambda store: store.delete_host("a.example"),

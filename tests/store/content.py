@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pgsimhash import Store, maintenance
+from pgsimhash import Store
 from pgsimhash.db.statements import fetch
 from pgsimhash.pages.records import StoredPage
 from tests.database import run_sql
@@ -73,7 +73,7 @@ def indexed(dsn: str, collection: str, *, schema: str = "pgsimhash") -> list[int
 def rebuild_apart(store: Store, into: str, **options: Any) -> None:
     """Rebuild a collection into another; the first one keeps its name."""
     opened = store.collection
-    maintenance.rebuild(store, into, **options)
+    store.rebuild(into, **options)
     names = {"old_name": opened.name, "new_name": into, "swap": True}
     with store._session.connection_to_read() as connection:
         fetch(connection, "rename_collection", names)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.cli import show
 from pgsimhash.cli.commands import commands
 from pgsimhash.db.statements import fetch
@@ -164,16 +164,16 @@ def test_deletions(server: Server, store: Store) -> None:
 
     def undo(_: int) -> None:
         list(store.add_pages(new_pages(5), distance=3))
-        run = maintenance.runs(store)[0]
-        assert maintenance.undo_run(store, run.run_id)[1].deleted == 5
+        run = store.runs()[0]
+        assert store.undo_run(run.run_id).deleted == 5
 
     assert server.buffers(undo) <= 1_300
 
     def undo_of_seen_pages(number: int) -> None:
         list(store.add_pages([stored(server, 10 * number + n) for n in range(5)], distance=3))
-        run = maintenance.runs(store)[0]
+        run = store.runs()[0]
         assert run.unchanged == 5
-        maintenance.undo_run(store, run.run_id)
+        store.undo_run(run.run_id)
 
     assert server.buffers(undo_of_seen_pages) <= 1_300
 
@@ -302,7 +302,7 @@ def test_an_address_with_ten_thousand_pages(dsn: str, plans: str) -> None:
     store = connect(server.connection)
     server.connection.execute(FILL, {"pages": 5_000})
     server.connection.execute(ADDRESSES)
-    maintenance.set_policy(store, "a.example", ignore_parameters="sid", sample_every=2**31 - 1)
+    store.set_policy("a.example", ignore_parameters="sid", sample_every=2**31 - 1)
     server.connection.execute("VACUUM (ANALYZE)")
     with server.connection:
         assert server.buffers(lambda _: store.should_fetch("https://a.example/?sid=x")) <= 500

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
 from tests.database import run_sql
 from tests.refusals import because
@@ -46,7 +46,7 @@ def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
     store.add_page(url, 1 << 40, fetched_at=now - 20 * day)  # a new version
     assert not store.should_fetch(url, older_than=21 * day)
     for age, fetch in ((21, False), (19, True)):
-        maintenance.set_policy(store, "a.example", refetch_after=age * day)
+        store.set_policy("a.example", refetch_after=age * day)
         assert store.should_fetch(url) is fetch
         assert not store.should_fetch(url, older_than=21 * day)
     assert store.should_fetch(url, older_than=timedelta(0))
@@ -72,11 +72,11 @@ def test_a_url_that_redirects_is_due_as_the_pages_to_which_it_leads(store: Store
     # The present target counts; what no page can have is dropped.
     store.add_redirects({b: f"{c}2", a: f"{c}2", f"{c}1": f"{c}1", f"{c}3": c + "x" * 2048})
     assert store.should_fetch(b)
-    maintenance.rebuild(store, replace=True)
+    store.rebuild(replace=True)
     store.add_page(f"{c}2", 1 << 50)
     assert not store.should_fetch(b)
     with store._session.connection_in_transaction() as connection:
-        assert maintenance.delete_collection(connection, "default") == 3
+        assert connect(connection, collection="default", create=False).delete_collection() == 3
 
 
 def test_a_near_page_has_its_url_and_time(store: Store) -> None:
@@ -136,7 +136,7 @@ def test_status_has_the_bytes_of_the_whole_schema(dsn: str) -> None:
         text = " ".join(hashlib.sha256(str(n).encode()).hexdigest() for n in range(2_000))
         store.ingest("https://a.example/", f"<p>{text}</p>")
         connect(dsn, collection="other", create=True).close()
-        first, second = maintenance.status(store)
+        first, second = store.collections()
     ((count, size),) = run_sql(
         dsn,
         "SELECT count(*), sum(pg_total_relation_size((schemaname || '.' || tablename)::regclass)) "

@@ -18,7 +18,6 @@ from pgsimhash import (
     connect,
     fingerprint,
     format_simhash,
-    maintenance,
     parse_simhash,
 )
 from pgsimhash.errors import ArgumentError, PageError, PgsimhashError
@@ -133,13 +132,13 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "report: a distance": lambda store: analysis.report(store, 13),
     "report: a rule": lambda store: analysis.report(store, canonical="best"),
     "report: a linkage": lambda store: analysis.report(store, linkage="chain"),  # type: ignore[arg-type]
-    "mark: equal URLs": lambda store: maintenance.mark(store, B, B, same=True),
-    "set_policy: no setting": lambda store: maintenance.set_policy(store, "*"),
-    "set_policy: a pattern": lambda store: maintenance.set_policy(store, "a b", distance=3),
-    "set_policy: a distance": lambda store: maintenance.set_policy(store, "*", distance=13),
-    "mark: NUL": lambda store: maintenance.mark(store, NUL, A, same=True),
-    "set_policy: NUL": lambda store: maintenance.set_policy(store, "a\0", distance=3),
-    "undo_run: no such run": lambda store: maintenance.undo_run(store, 2**70),
+    "mark: equal URLs": lambda store: store.mark(B, B, same=True),
+    "set_policy: no setting": lambda store: store.set_policy("*"),
+    "set_policy: a pattern": lambda store: store.set_policy("a b", distance=3),
+    "set_policy: a distance": lambda store: store.set_policy("*", distance=13),
+    "mark: NUL": lambda store: store.mark(NUL, A, same=True),
+    "set_policy: NUL": lambda store: store.set_policy("a\0", distance=3),
+    "undo_run: no such run": lambda store: store.undo_run(2**70),
 }
 
 
@@ -273,17 +272,17 @@ EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         Store.clusters,
         {"distance": 3, "linkage": "single", "canonical": "earliest", "progress": print},
     ),
-    "change_settings": (maintenance.change_settings, {"distance": 3}),
-    "rename": (maintenance.rename, {"name": "default"}),
+    "change_settings": (Store.change_settings, {"distance": 3}),
+    "rename": (Store.rename, {"name": "default"}),
     "set_policy": (
-        maintenance.set_policy,
+        Store.set_policy,
         {"pattern": "a.example", "expire_after": None, "refetch_after": None, **OPTIONS},
     ),
-    "remove_policy": (maintenance.remove_policy, {"pattern": "b.example"}),
-    "policy_for": (maintenance.policy_for, {"url": A}),
-    "mark": (maintenance.mark, {"a": A, "b": B, "same": True}),
-    "unmark": (maintenance.unmark, {"a": A, "b": B}),
-    "undo_run": (maintenance.undo_run, {"run_id": 999}),
+    "remove_policy": (Store.remove_policy, {"pattern": "b.example"}),
+    "policy_for": (Store.policy_for, {"url": A}),
+    "mark": (Store.mark, {"a": A, "b": B, "same": True}),
+    "unmark": (Store.unmark, {"a": A, "b": B}),
+    "undo_run": (Store.undo_run, {"run_id": 999}),
     "ingest_files": (Store.ingest_files, {"paths": [], "jobs": 1, "max_bytes": 99}),
     "versions": (analysis.versions, {"url": A}),
     "page_pairs": (analysis.page_pairs, {"distance": 3}),
@@ -299,7 +298,6 @@ STORELESS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "fingerprint": (fingerprint, {"html": HTML, "max_bytes": 9999}),
     "read_pages": (read_pages, {"paths": [], "max_bytes": 99}),
     "simhash_lock": (simhash_lock, {"table": sa.table("mine")}),
-    "delete_collection": (maintenance.delete_collection, {"connection": None, "name": "x"}),
     "upgrade": (upgrade, {"dsn": "host=127.0.0.1 port=1"}),
     "create_roles": (create_roles, {"dsn": "host=127.0.0.1 port=1", "schema": "x"}),
 }
@@ -359,7 +357,7 @@ def test_numbers_of_numpy_are_numbers(store: Store) -> None:
     assert [match.url for match in store.find(5, limit=limit)] == [A]
     options: Any = {"distance": limit, "window_size": limit, "max_copies": limit}
     assert store.add_page(B, 4, min_tokens=limit, **options).kind == "duplicate"
-    policy = maintenance.set_policy(store, "*", **options)
+    policy = store.set_policy("*", **options)
     assert (policy.distance, policy.max_copies) == (1, 1)
 
 

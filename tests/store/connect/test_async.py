@@ -17,7 +17,7 @@ import psycopg
 import pytest
 import sqlalchemy
 
-from pgsimhash import Match, Store, Verdict, connect, connect_async, maintenance
+from pgsimhash import Match, Store, Verdict, connect, connect_async
 from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.sources import Pause, SourcePage
 from pgsimhash.store.async_store import AsyncStore, TaskBatcher
@@ -67,7 +67,7 @@ def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
         await filled(store)
         for function in functions.values():
             await store.run_sync(function)
-        runs = await store.run_sync(maintenance.runs)
+        runs = await store.runs()
         return store.collection.name, [run.pages for run in runs]
 
     made = over(kind, dsn, use)
@@ -77,7 +77,7 @@ def test_functions_that_take_a_store_are_run(dsn: str, kind: str) -> None:
         for function in functions.values():
             function(other)
         assert other.collection.name == "other_renamed"
-        assert made == ("default_renamed", [run.pages for run in maintenance.runs(other)])
+        assert made == ("default_renamed", [run.pages for run in other.runs()])
 
 
 @pytest.mark.parametrize("kind", [*OWN, *LENT])

@@ -56,12 +56,14 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "save_clusters": lambda store: store.save_clusters(),
     "start_run": lambda store: store.start_run("a test"),
 }
+# Their results have times or sizes, or the collection has another name afterwards.
+OF_ONE_STORE = "status", "collections", "runs", "rename"
 METHODS = {name: call for name, call in CALLS.items() if hasattr(Store, name.split()[0])}
 
 
 def test_the_list_of_methods_is_complete() -> None:
     methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if name[0] != "_"}
-    called = {name.split()[0] for name in METHODS} | {"close"}
+    called = {name.split()[0] for name in METHODS} | {"close", "delete_collection"}
     assert methods == called
 
 
@@ -71,7 +73,7 @@ def everything(store: Any) -> list[object]:
     seen: list[object] = [*store.ingest_many(pages), *store.decide_many(PAGES, jobs=2)]
     seen += store.ingest_many([PageRecord(A, 0, WHEN), PageRecord(B, 1, WHEN)])
     seen += store.add_pages([(f"{A}far", 0xFFFF << 32), ("none", 2)])
-    seen += [call(store) for name, call in METHODS.items() if name != "status"]
+    seen += [call(store) for name, call in METHODS.items() if name not in OF_ONE_STORE]
     told: list[int] = []
     seen.append(store.expire(timedelta(days=400), progress=told.append).deleted)
     seen += [told, store.collection.name, store.collection.scheme]

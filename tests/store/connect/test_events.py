@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pgsimhash import ArgumentError, NotFoundError, Store, connect, connect_async, maintenance
+from pgsimhash import ArgumentError, NotFoundError, Store, connect, connect_async
 from pgsimhash.log import logger
 from pgsimhash.pages.records import Event
 from pgsimhash.store import batches
@@ -22,7 +22,7 @@ def test_each_batch_is_an_event(dsn: str, monkeypatch: pytest.MonkeyPatch) -> No
         pairs += [("https://b.example/", 0), ("none", 1)]
         verdicts = [verdict.kind for verdict in store.add_pages(pairs)]
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
-        (run,) = maintenance.runs(store)
+        (run,) = store.runs()
     first, second, decided = events
     assert (first.name, first.collection, first.count) == ("ingest", "news", 20)
     assert (second.name, second.count, second.run_id) == ("ingest", 12, run.run_id)
@@ -59,7 +59,7 @@ def test_each_lookup_is_an_event(dsn: str) -> None:
             store.find(7, limit=0)
         # Neither a batch nor a lookup.
         store.add_redirects({"https://c.example/": "https://a.example/"})
-        maintenance.change_settings(store, keep_markdown=True)
+        store.change_settings(keep_markdown=True)
         store.status()
     told = [(event.name, event.count, dict(event.results), event.error) for event in events]
     assert told == [

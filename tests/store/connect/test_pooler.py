@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import connect, connect_async, maintenance
+from pgsimhash import connect, connect_async
 from tests.database import simhashes_in
 from tests.pooler import PROGRAM, REQUIRED, pooler
 from tests.store.write.test_writers import write
@@ -56,7 +56,7 @@ def test_it_is_detected_and_nothing_is_prepared(pooled: str, dsn: str) -> None:
         assert len(known) == len(one.find_many(known, 3).simhashes) == 10
         assert sorted(len(cluster.pages) for cluster in other.clusters(0)) == [2] * 10
         assert len(list(one.pairs(3))) == 0
-        maintenance.rebuild(one, distance=3)
+        one.rebuild(distance=3)
         assert one.collection.default_distance == 3
         assert other.find(SIMHASHES[0], 0)[0].url == "https://one.example/0"
         assert other.delete_host("one.example").deleted == 10

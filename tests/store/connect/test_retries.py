@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from pgsimhash import NoServerError, Store, StoreError, connect, maintenance
+from pgsimhash import NoServerError, Store, StoreError, connect
 from tests.database import end_others, run_sql
 from tests.refusals import because
 from tests.store.connect.conftest import OWN, Opened, behind_proxy, engine_of, lent, of
@@ -140,7 +140,7 @@ class TestUnsureCommits:
             between.cut_after = between.commits + 1
             assert store.add_page(*PAGES[1]).kind == "unchanged"
             assert between.cuts == 2
-            assert [row.pages for row in maintenance.status(store)] == [2]
+            assert [row.pages for row in store.collections()] == [2]
 
     def test_without_retries_the_next_batch_is_independent(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there, retry_seconds=0) as store:

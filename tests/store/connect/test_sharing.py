@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import Store, Verdict, connect, maintenance
+from pgsimhash import Store, Verdict, connect
 from pgsimhash.errors import StoreError
 from tests.database import end_others
 from tests.programs import python
@@ -56,8 +56,8 @@ class TestThreads:
             told = Counter(verdict for made in in_threads(work) for verdict in made)
             assert told["failed"] == told["unchanged"] == 0
             assert sum(told.values()) == len(urls(dsn)) == THREADS * 28
-            assert [run.pages for run in maintenance.runs(store)] == [20] * THREADS
-            assert list(maintenance.check(store)) == []
+            assert [run.pages for run in store.runs()] == [20] * THREADS
+            assert list(store.check()) == []
 
     def test_a_generator_goes_from_thread_to_thread(self, dsn: str, kind: str) -> None:
         with lent(kind, dsn, autocommit=True) as opened:
@@ -92,7 +92,7 @@ def test_threads_that_lost_their_connections_store_each_page_once(opened: Opened
     told = Counter(verdict for made in in_threads(work) for verdict in made)
     assert told == {"new": THREADS * 5, "duplicate": THREADS * 20}
     with connect(dsn) as another:
-        assert sum(run.pages for run in maintenance.runs(another)) == THREADS * 25
+        assert sum(run.pages for run in another.runs()) == THREADS * 25
     assert len(urls(dsn)) == THREADS * 25
 
 
@@ -103,8 +103,8 @@ def test_pages_of_a_thread_after_a_start_are_one_run(store: Store) -> None:
         store.add_page(f"{verdict.url}/again", 1 << 60)
     number = store.start_run("another")
     store.add_page(f"{URL}last", 1 << 50)
-    assert [run.pages for run in maintenance.runs(store)] == [1, 7]
-    assert maintenance.runs(store)[0].run_id == number
+    assert [run.pages for run in store.runs()] == [1, 7]
+    assert store.runs()[0].run_id == number
 
 
 def test_a_store_is_closed_while_another_thread_is_in_a_loop(dsn: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import Store, connect, connect_async, maintenance
+from pgsimhash import Store, connect, connect_async
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.urls import page_address
 from tests.database import database_examples, run_sql
@@ -107,7 +107,7 @@ NEVER = 2**31 - 1
 def ignore(
     store: Store, names: str = "sid", pattern: str = "a.example", every: int = NEVER
 ) -> None:
-    maintenance.set_policy(store, pattern, ignore_parameters=names, sample_every=every)
+    store.set_policy(pattern, ignore_parameters=names, sample_every=every)
 
 
 def addresses(dsn: str) -> list[str | None]:
@@ -139,7 +139,7 @@ def test_the_freshest_page_of_the_address_decides(store: Store) -> None:
     assert not store.should_fetch(C, older_than=2 * DAY)
     # B itself is older, but the page is known by A.
     assert not store.should_fetch(B, older_than=2 * DAY)
-    maintenance.set_policy(store, "a.example", refetch_after=timedelta(hours=1))
+    store.set_policy("a.example", refetch_after=timedelta(hours=1))
     assert store.should_fetch(C)
 
 
@@ -175,20 +175,16 @@ def test_many_urls_of_one_address_are_one_fetch(store: Store, dsn: str) -> None:
     assert asyncio.run(ask()) == expected
 
 
-def test_a_policy_finds_pages_that_were_stored_before(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_policy_finds_pages_that_were_stored_before(dsn: str, store: Store) -> None:
     store.add_page(A, 1)
-    with monkeypatch.context() as patched:
-        patched.setattr("pgsimhash.maintenance.collections.fill_addresses", lambda _: None)
-        ignore(store)
+    # In SQL, which does not set the addresses.
+    policy = "SELECT pgsimhash.set_policy('a.example', ignore_parameters => %s, sample_every => %s)"
+    run_sql(dsn, policy, ["sid", NEVER])
     assert store.should_fetch(B)
-    maintenance.fill_addresses(store)
+    ignore(store)
     assert not store.should_fetch(B)
     # With other parameters, or without the policy, the old addresses say nothing.
-    with monkeypatch.context() as patched:
-        patched.setattr("pgsimhash.maintenance.collections.fill_addresses", lambda _: None)
-        ignore(store, "ref")
+    run_sql(dsn, policy, ["ref", NEVER])
     assert store.should_fetch(f"{SITE}item?id=7")
     ignore(store, "id,sid", "a.example/item*")
     assert addresses(dsn) == [f"{SITE}item"]
@@ -196,9 +192,9 @@ def test_a_policy_finds_pages_that_were_stored_before(
     ignore(store, "", "a.example/item*")
     assert addresses(dsn) == [A]
     for pattern in ("a.example", "a.example/item*"):
-        maintenance.remove_policy(store, pattern)
+        store.remove_policy(pattern)
     assert store.should_fetch(B)
-    maintenance.fill_addresses(store)
+    run_sql(dsn, "SELECT pgsimhash.fill_addresses()")
     assert addresses(dsn) == [None]
 
 
@@ -258,7 +254,7 @@ def test_a_redirect_leads_to_an_address(store: Store) -> None:
 @pytest.mark.parametrize("names", ["a=1", "a b", "a,,b", ",", "a&b", "x" * 1001])
 def test_wrong_names_are_refused(dsn: str, store: Store, names: str) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
-        maintenance.set_policy(store, "a.example", ignore_parameters=names)
+        store.set_policy("a.example", ignore_parameters=names)
     with pytest.raises(psycopg.Error, match="out of range: policies_ignore_parameters_fits"):
         run_sql(
             dsn,

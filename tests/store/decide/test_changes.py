@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import PgsimhashError, Store, Verdict, connect, maintenance
+from pgsimhash import PgsimhashError, Store, Verdict, connect
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
@@ -59,12 +59,12 @@ def test_a_copy_of_versions_that_moved_far(store: Store) -> None:
 
 @pytest.mark.parametrize("reason", ["canonical_link", "marked_same"])
 def test_a_named_original_takes_no_text_away(store: Store, reason: str) -> None:
-    maintenance.set_policy(store, "*", canonical_link=reason == "canonical_link")
+    store.set_policy("*", canonical_link=reason == "canonical_link")
     named = {"canonical_url": PAGE}
     keeps(store, edition(PAGE, 0), edition(VARIANT, 0, **named), edition(AMP, 0, **named))
     if reason == "marked_same":
-        maintenance.mark(store, PAGE, VARIANT, same=True)
-        maintenance.mark(store, PAGE, AMP, same=True)
+        store.mark(PAGE, VARIANT, same=True)
+        store.mark(PAGE, AMP, same=True)
     for text in (5, 7):
         records = [
             edition(VARIANT, text, **named),
@@ -102,14 +102,14 @@ def test_what_nobody_kept_takes_no_text_away(store: Store) -> None:
 
 def test_marks_deletions_and_rebuilds_leave_it_alone(store: Store, dsn: str) -> None:
     keeps(store, edition(PAGE, 0), edition(VARIANT, 0), edition(AMP, 1))
-    maintenance.mark(store, PAGE, AMP, same=False)
-    maintenance.unmark(store, PAGE, AMP)
+    store.mark(PAGE, AMP, same=False)
+    store.unmark(PAGE, AMP)
     store.delete_page(PAGE)
     statement = "SELECT url, covered FROM pgsimhash.pages ORDER BY url"
     covered = [(VARIANT, True), (AMP, False)]
     assert run_sql(dsn, statement) == covered
     for distance in (0, 12):
-        maintenance.rebuild(store, "old", replace=True, distance=distance)
+        store.rebuild("old", replace=True, distance=distance)
         assert run_sql(dsn, statement) == covered
     # Kept, because the text before was.
     assert keeps(store, edition(VARIANT, 1)) == [True]
@@ -242,7 +242,7 @@ def test_a_change_of_a_safe_text_is_kept_or_safe_elsewhere(
     database.begin({})
     store, archive = database.stores[OWN], Archive()
     for pattern, options in policies.items():
-        maintenance.set_policy(store, pattern, **options)
+        store.set_policy(pattern, **options)
     for step in steps:
         if isinstance(step, Fetch):
             of_step = database.stores[step.collection]
@@ -264,8 +264,8 @@ def test_a_change_of_a_safe_text_is_kept_or_safe_elsewhere(
                 store.delete_page(step.url)
             elif step.way == "age":
                 store.expire(timedelta(days=2))
-            elif runs := maintenance.runs(store):
-                maintenance.undo_run(store, runs[0].run_id)
+            elif runs := store.runs():
+                store.undo_run(runs[0].run_id)
             left = database.plain.execute(
                 "SELECT c.name, p.page_id FROM pgsimhash.pages AS p "
                 "JOIN pgsimhash.collections AS c USING (collection_id)"
@@ -275,9 +275,9 @@ def test_a_change_of_a_safe_text_is_kept_or_safe_elsewhere(
             a, b, same = step
             try:
                 if same is None:
-                    maintenance.unmark(store, a, b)
+                    store.unmark(a, b)
                 else:
-                    maintenance.mark(store, a, b, same=same)
+                    store.mark(a, b, same=same)
             except PgsimhashError:
                 pass
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.pages.urls import same_site
 from tests.database import after_a_wait, run_sql
 from tests.store.content import original_of, page_at
@@ -76,7 +76,7 @@ def test_each_verdict_has_its_reason_and_a_dry_run_stores_nothing(
         ("no url", HTML),
     ]  # fmt: skip
     dry = list(store.decide_many(pages))
-    assert [one.pages for one in maintenance.status(store)] == [len(maintenance.runs(store))] == [0]
+    assert [one.pages for one in store.collections()] == [len(store.runs())] == [0]
     verdicts = list(
         store.ingest_many(pages) if together else (store.ingest(url, html) for url, html in pages)
     )
@@ -169,7 +169,7 @@ def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> No
         ("unchanged", page_id) for page_id in originals
     ]
     store.add_page("https://c.example/", FAR >> 20)
-    maintenance.mark(store, "https://a.example/1", "https://c.example/", same=True)
+    store.mark("https://a.example/1", "https://c.example/", same=True)
     assert store.add_page("https://c.example/", FAR >> 9).original_page_id == first.page_id
     (added,) = run_sql(dsn, "SELECT * FROM pgsimhash.add_page('https://d.example/', 3)")
     assert added[-1] == copy.page_id
@@ -226,7 +226,7 @@ def test_a_run_counts_its_updates(store: Store) -> None:
     store.add_page("https://e.example/", 2**64 - 1)
     run_id = store.start_run("one")
     list(store.add_pages([(A, 0), (A, 1), (A, 1), (B, 1)], batch_size=2))
-    (run,) = maintenance.runs(store)
+    (run,) = store.runs()
     assert (run.run_id, run.label) == (run_id, "one")
     assert run.started_at < run.finished_at
     assert (run.pages, run.new, run.updated, run.duplicates, run.unchanged) == (4, 1, 1, 1, 1)

@@ -7,7 +7,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.records import Mark, PageRecord
 from pgsimhash.search.clusters import ClusterPage, Linkage
@@ -33,54 +33,54 @@ def test_a_mark_is_part_of_the_caller_s_transaction(dsn: str) -> None:
         store = connect(connection)
         list(store.add_pages([(A, 0), (B, 1)]))
         connection.commit()
-        maintenance.mark(store, A, B, same=False)
+        store.mark(A, B, same=False)
         assert originals(store) == {A: None, B: None}
         connection.rollback()
         assert originals(store) == {A: None, B: A}
-        assert maintenance.marks(store) == []
+        assert store.marks() == []
 
 
 def test_marks_are_listed_and_removed(store: Store, dsn: str) -> None:
     list(store.add_pages([(A, 0), (B, 1), (C, FAR)]))
-    maintenance.mark(store, B, A, same=False)
+    store.mark(B, A, same=False)
     run_sql(dsn, "SELECT pgsimhash.mark(%s, %s, true)", [C, A])
-    marks = [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)]
+    marks = [(mark.a, mark.b, mark.same) for mark in store.marks()]
     assert marks == [(A, B, False), (A, C, True)]
-    maintenance.mark(store, A, B, same=True)
-    assert [mark.same for mark in maintenance.marks(store)] == [True, True]
-    assert maintenance.unmark(store, A, B)
-    assert not maintenance.unmark(store, B, A)
-    assert [mark.b for mark in maintenance.marks(store)] == [C]
+    store.mark(A, B, same=True)
+    assert [mark.same for mark in store.marks()] == [True, True]
+    assert store.unmark(A, B)
+    assert not store.unmark(B, A)
+    assert [mark.b for mark in store.marks()] == [C]
     assert run_sql(dsn, "SELECT pgsimhash.unmark(%s, %s)", [A, C]) == [(True,)]
 
 
 def test_contradictions_and_unknown_urls_are_refused(store: Store) -> None:
     list(store.add_pages([(A, 0), (B, 1), (C, FAR), (D, 5)]))
-    maintenance.mark(store, A, B, same=True)
-    maintenance.mark(store, B, C, same=True)
+    store.mark(A, B, same=True)
+    store.mark(B, C, same=True)
     with pytest.raises(ArgumentError, match="are the same; remove one of them"):
-        maintenance.mark(store, A, C, same=False)
-    maintenance.mark(store, C, D, same=False)
+        store.mark(A, C, same=False)
+    store.mark(C, D, same=False)
     with pytest.raises(ArgumentError, match=f"{C} and {D} are different"):
-        maintenance.mark(store, D, A, same=True)
+        store.mark(D, A, same=True)
     with pytest.raises(ArgumentError, match="give another URL"):
-        maintenance.mark(store, A, A, same=True)
+        store.mark(A, A, same=True)
     with pytest.raises(NotFoundError, match=r"no page at https.*; ingest"):
-        maintenance.mark(store, A, f"{A}unknown", same=True)
-    assert len(maintenance.marks(store)) == 3
+        store.mark(A, f"{A}unknown", same=True)
+    assert len(store.marks()) == 3
 
 
 @pytest.mark.parametrize("linkage", ["single", "complete"])
 def test_clusters_are_joined_and_divided(store: Store, linkage: Linkage) -> None:
     list(store.add_pages([(A, 0), (B, 1), (C, FAR), (D, FAR - 1)]))
     assert clusters(store, 1, linkage) == [[A, B], [C, D]]
-    maintenance.mark(store, A, C, same=True)
+    store.mark(A, C, same=True)
     assert clusters(store, 1, linkage) == [[A, B, C, D]]
-    maintenance.mark(store, B, D, same=False)
+    store.mark(B, D, same=False)
     assert clusters(store, 1, linkage) == [[A, B, C]]
-    maintenance.unmark(store, A, C)
-    maintenance.unmark(store, B, D)
-    maintenance.mark(store, A, B, same=False)
+    store.unmark(A, C)
+    store.unmark(B, D)
+    store.mark(A, B, same=False)
     assert clusters(store, 1, linkage) == [[C, D]]
 
 
@@ -160,18 +160,18 @@ def test_clusters_are_joined_as_a_whole() -> None:
 def test_a_removed_mark_gives_the_canonical_page_of_the_site_back(
     store: Store, rebuilt: bool, url: str, canonical: str, is_original: bool
 ) -> None:
-    maintenance.set_policy(store, "*", canonical_link=True)
+    store.set_policy("*", canonical_link=True)
     list(
         store.ingest_many([PageRecord(canonical, 0), PageRecord(url, FAR, canonical_url=canonical)])
     )
     if rebuilt:
-        maintenance.rebuild(store)
+        store.rebuild()
     expected = canonical if is_original else None
     for same, original in ((None, expected), (False, None), (None, expected), (True, canonical)):
         if same is None:
-            maintenance.unmark(store, url, canonical)
+            store.unmark(url, canonical)
         else:
-            maintenance.mark(store, url, canonical, same=same)
+            store.mark(url, canonical, same=same)
         page = store.get(url)
         assert page is not None
         assert page.duplicate_of == original

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgsimhash import CollectionError, Store, analysis, connect, maintenance
+from pgsimhash import CollectionError, Store, analysis, connect
 from pgsimhash.sources import SourcePage
 from tests.refusals import because
 from tests.store.content import page_at
@@ -45,10 +45,10 @@ def test_links_marks_and_policies_name_pages_in_any_spelling(normal: Store) -> N
     normal.ingest(PLAIN, page(*ARTICLE))
     named = normal.ingest(other, html, canonical_link=True)
     assert (named.reason, named.duplicate_of) == ("canonical_link", PLAIN)
-    maintenance.mark(normal, OTHERS[0], other + "#x", same=False)
-    assert maintenance.unmark(normal, other, OTHERS[2])
-    maintenance.set_policy(normal, "example.com/story", distance=3)
-    assert maintenance.policy_for(normal, "https://EXAMPLE.com/story").distance == 3
+    normal.mark(OTHERS[0], other + "#x", same=False)
+    assert normal.unmark(other, OTHERS[2])
+    normal.set_policy("example.com/story", distance=3)
+    assert normal.policy_for("https://EXAMPLE.com/story").distance == 3
 
 
 def test_an_invalid_url_fails_or_is_unknown(normal: Store) -> None:
@@ -66,7 +66,7 @@ def test_normalization_of_a_collection_is_fixed(dsn: str, normal: Store) -> None
     assert because("other_settings")(refused.value)
     connect(dsn, collection="normal").close()
     normal.ingest(PLAIN, page(*ARTICLE))
-    maintenance.rebuild(normal)
+    normal.rebuild()
     assert normal.collection.normalize_urls
     assert normal.get(OTHERS[0]) is not None
-    assert [one.normalize_urls for one in maintenance.status(normal)] == [True, True]
+    assert [one.normalize_urls for one in normal.collections()] == [True, True]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.policies import SETTINGS, PolicySettings
 from pgsimhash.schema import migrate
@@ -30,30 +30,30 @@ def settings_for(store: Store, urls: list[str]) -> list[PolicySettings]:
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
-    made = maintenance.set_policy(store, "Shop.example/Sale/*", distance=3)
+    made = store.set_policy("Shop.example/Sale/*", distance=3)
     assert (made.pattern, made.distance) == ("shop.example/Sale/*", 3)
-    made = maintenance.set_policy(store, "shop.example/Sale/*", scope="host")
+    made = store.set_policy("shop.example/Sale/*", scope="host")
     assert (made.distance, made.scope) == (3, "host")
-    maintenance.set_policy(store, "*", distance=6, max_age=timedelta(days=30))
-    patterns = [policy.pattern for policy in maintenance.policies(store)]
+    store.set_policy("*", distance=6, max_age=timedelta(days=30))
+    patterns = [policy.pattern for policy in store.policies()]
     assert patterns == ["*", "shop.example/Sale/*"]
     merged = PolicySettings(distance=3, scope="host", max_age=timedelta(days=30))
-    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1") == merged
-    assert maintenance.remove_policy(store, "shop.example/Sale/*")
-    assert not maintenance.remove_policy(store, "shop.example/Sale/*")
-    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1").distance == 6
+    assert store.policy_for("https://www.shop.example/Sale/1") == merged
+    assert store.remove_policy("shop.example/Sale/*")
+    assert not store.remove_policy("shop.example/Sale/*")
+    assert store.policy_for("https://www.shop.example/Sale/1").distance == 6
 
 
 def asked(store: Store, url: str, *patterns: str) -> list[str]:
     """Return the patterns that match a URL, in the order of precedence."""
-    for policy in maintenance.policies(store):
-        maintenance.remove_policy(store, policy.pattern)
+    for policy in store.policies():
+        store.remove_policy(policy.pattern)
     for number, pattern in enumerate(patterns, 1):
-        maintenance.set_policy(store, pattern, max_copies=number)
+        store.set_policy(pattern, max_copies=number)
     fitting: list[str] = []
-    while (first := maintenance.policy_for(store, url).max_copies) is not None:
+    while (first := store.policy_for(url).max_copies) is not None:
         fitting.append(patterns[first - 1])
-        maintenance.remove_policy(store, patterns[first - 1])
+        store.remove_policy(patterns[first - 1])
     return fitting
 
 
@@ -86,9 +86,9 @@ def test_the_patterns_of_a_url_in_their_order(store: Store) -> None:
     st.lists(st.text("ab/%_\\", max_size=20).map(lambda text: f"/{text}"), max_size=9),
 )
 def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[str]) -> None:
-    for policy in maintenance.policies(store):
-        maintenance.remove_policy(store, policy.pattern)
-    maintenance.set_policy(store, f"a.example{pattern}", distance=1)
+    for policy in store.policies():
+        store.remove_policy(policy.pattern)
+    store.set_policy(f"a.example{pattern}", distance=1)
     policies = settings_for(store, [f"https://a.example{path}" for path in paths])
     fitting = [at for at, policy in enumerate(policies) if policy.distance]
     # fnmatch interprets brackets too, and the patterns have none.
@@ -99,12 +99,12 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
     hosts = ["a.example", "b.a.example", "c.b.a.example", "xa.example", "test"]
     patterns = ["*", "*/a/*", "example", "a.example/*1", "b.a.example", "b.a.example/a/*"]
     for number, pattern in enumerate(patterns, 1):
-        maintenance.set_policy(store, pattern, max_copies=number)
+        store.set_policy(pattern, max_copies=number)
         if number % 2:
-            maintenance.set_policy(store, pattern, distance=number)
+            store.set_policy(pattern, distance=number)
         else:
-            maintenance.set_policy(store, pattern, window_size=9)
-    maintenance.remove_policy(store, "*")
+            store.set_policy(pattern, window_size=9)
+    store.remove_policy("*")
     urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
     found = settings_for(store, urls)
     assert PolicySettings() in found
@@ -114,11 +114,11 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
                 "SELECT * FROM pgsimhash.policy_for(%s)", [url]
             ).fetchall()
             assert in_sql == tuple(getattr(found[at], name) for name in SETTINGS)
-            assert maintenance.policy_for(store, url) == found[at]
+            assert store.policy_for(url) == found[at]
 
 
 def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
-    maintenance.set_policy(store, "long.example", min_tokens=10_000)
+    store.set_policy("long.example", min_tokens=10_000)
     copy_html = f"<title>A copy</title>{HTML}"
     pages = [("https://long.example/", HTML), ("https://a.example/", HTML)]
     short, new, copy = store.ingest_many([*pages, ("https://b.example/", copy_html)])
@@ -134,18 +134,18 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
     with connect(dsn) as other:
         store.ingest("https://a.example/", HTML)
         assert other.decide("https://b.example/", HTML).kind == "duplicate"
-        maintenance.set_policy(store, "*", scope="host")
+        store.set_policy("*", scope="host")
         for add in (other.decide, other.ingest):
             assert add("https://b.example/", HTML).kind == "new"
         run_sql(dsn, "SELECT pgsimhash.remove_policy('*')")
         assert other.decide("https://c.example/", HTML).kind == "duplicate"
         # A page that a policy refused is not refused without it.
-        maintenance.set_policy(store, "long.example", min_tokens=10_000)
+        store.set_policy("long.example", min_tokens=10_000)
         assert other.ingest("https://long.example/", HTML).reason == "policy"
-        maintenance.remove_policy(store, "long.example")
+        store.remove_policy("long.example")
         for add in (other.decide, other.ingest):
             assert add("https://long.example/", HTML).kind == "duplicate"
-        assert [one.pages for one in maintenance.status(other)] == [3]
+        assert [one.pages for one in other.collections()] == [3]
 
 
 def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:
@@ -153,9 +153,9 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
     with psycopg.connect(dsn) as connection:
         own = connect(connection)
         connection.commit()
-        maintenance.set_policy(own, "*", distance=0)
+        own.set_policy("*", distance=0)
         connection.rollback()
-        maintenance.set_policy(store, "*", distance=3)
+        store.set_policy("*", distance=3)
         assert own.add_page("https://b.example/", 0b1).kind == "duplicate"
 
 
@@ -167,18 +167,18 @@ def test_each_host_has_its_own_age_to_expire(store: Store, dsn: str) -> None:
     ]
     assert {verdict.kind for verdict in store.ingest_many(pages, scope="host")} == {"new"}
     # Without an age and a policy nothing expires.
-    maintenance.set_policy(store, "*", distance=3)
+    store.set_policy("*", distance=3)
     with pytest.raises(ArgumentError, match="policy set"):
         store.expire()
     for host, days in (("news.example", 30), ("text.example", 30), ("a.example", 90)):
         age = timedelta(days=days)
-        maintenance.set_policy(store, host, expire_after=age)
+        store.set_policy(host, expire_after=age)
     told: list[int] = []
     assert store.expire(progress=told.append).deleted == 2
     assert told[-1] == 2
     assert store.get("https://news.example/0") is None
     assert store.get("https://a.example/1") is not None
-    maintenance.set_policy(store, "a.example", expire_after=timedelta(days=59))
+    store.set_policy("a.example", expire_after=timedelta(days=59))
     run_sql(dsn, "CALL pgsimhash.expire()")
     assert store.get("https://a.example/1") is None
 
@@ -190,16 +190,16 @@ class TestRefusals:
         others = ("a.example /x", "*.example", "a@b.example", "a:80")
         for pattern in ("", "https://a.example/", *others):
             with pytest.raises(ArgumentError, match="without https://"):
-                maintenance.set_policy(store, pattern, distance=3)
+                store.set_policy(pattern, distance=3)
 
     def test_settings(self, store: Store) -> None:
         with pytest.raises(ArgumentError, match="needs a setting"):
-            maintenance.set_policy(store, "*")
+            store.set_policy("*")
         with pytest.raises(ArgumentError, match="max_copies"):
             PolicySettings(max_copies=0)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             PolicySettings(expire_after=timedelta(0))
-        assert maintenance.policies(store) == []
+        assert store.policies() == []
 
     def test_an_age_that_is_too_long(self, dsn: str) -> None:
         connect(dsn).close()
@@ -216,8 +216,8 @@ class TestRefusals:
         migrate.upgrade(dsn, layout="32+32")
         with connect(dsn, collection="two", create=True) as store:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
-                maintenance.set_policy(store, "*", distance=8)
-            maintenance.set_policy(store, "*", distance=7)
+                store.set_policy("*", distance=8)
+            store.set_policy("*", distance=7)
             with pytest.raises(psycopg.Error, check=sqlstate("PS013"), match="does not support"):
                 run_sql(dsn, "SELECT pgsimhash.set_policy('*', 8, collection => 'two')")
             run_sql(dsn, "UPDATE pgsimhash.policies SET distance = 8")

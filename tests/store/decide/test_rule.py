@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from psycopg.rows import namedtuple_row
 
-from pgsimhash import PgsimhashError, connect, maintenance
+from pgsimhash import PgsimhashError, connect
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import verified
 from pgsimhash.pages.policies import MatchOptions
@@ -412,7 +412,7 @@ class Database:
         )
         self.policies = policies
         for pattern, options in policies.items():
-            maintenance.set_policy(self.stores[OWN], pattern, **options)
+            self.stores[OWN].set_policy(pattern, **options)
 
     def settings(self, url: str, batch: Batch) -> SimpleNamespace:
         return settings_of(url, batch.collection, batch.options, self.policies)
@@ -524,12 +524,12 @@ def say(world: World, database: Database, mark: Mark) -> None:
     """Mark two pages, if both are known and no mark contradicts it; or remove the mark."""
     store, pair = database.stores[OWN], frozenset((mark.a, mark.b))
     if mark.same is None:
-        if not maintenance.unmark(store, mark.a, mark.b):
+        if not store.unmark(mark.a, mark.b):
             return
         del world.marks[pair]
     else:
         try:
-            maintenance.mark(store, mark.a, mark.b, same=mark.same)
+            store.mark(mark.a, mark.b, same=mark.same)
         except PgsimhashError:
             return
         world.marks[pair] = mark.same

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import ArgumentError, Store, connect, connect_async, maintenance
+from pgsimhash import ArgumentError, Store, connect, connect_async
 from pgsimhash.db import statements
 from pgsimhash.html import read_article
 from pgsimhash.pages.selectors import Selectors, check_selectors, policy_selectors
@@ -35,7 +35,7 @@ def story(ad: str, text: str = STREAM.words(60)) -> str:
 
 
 def set_policy(store: Store, pattern: str = "a.example", **settings: Any) -> None:
-    maintenance.set_policy(store, pattern, **settings)
+    store.set_policy(pattern, **settings)
 
 
 def own_parts() -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ def test_missing_content_is_told_and_counted(store: Store) -> None:
     assert short.detail is not None
     assert "ignore 'p, h1, div'" in short.detail
     assert (whole.kind, whole.content_missing) == ("new", True)
-    (run,) = maintenance.runs(store)
+    (run,) = store.runs()
     assert (run.content_missing, run.cut_short, run.pages) == (1, 1, 1)
     assert (store.status().content_missing, store.status().cut_short) == (1, 1)
     # A run of nothing else is counted too.
@@ -136,24 +136,24 @@ def test_the_first_crawl_after_a_change(store: Store, dsn: str) -> None:
     pages = [(f"{A}{number}", story("advert " * number)) for number in range(3)]
     list(store.ingest_many(pages))
     set_policy(store, ignore=".q7")
-    assert maintenance.count_reread(store, "a.example") == 3
-    assert maintenance.count_reread(store, "b.example") == 0
+    assert store.count_reread("a.example") == 3
+    assert store.count_reread("b.example") == 0
     # Equal bytes: read again, and nothing is kept. The third page was changed.
     changed = [*pages[:2], (pages[2][0], story("other " * 9, STREAM.words(60)))]
     verdicts = list(store.ingest_many(changed))
     assert [verdict.keep for verdict in verdicts] == [False, False, True]
     assert (verdicts[2].kind, verdicts[2].reason) == ("updated", "selectors_changed")
-    assert maintenance.count_reread(store) == 0
+    assert store.count_reread() == 0
     digest = Selectors(None, ".q7").digest
     assert {page_at(store, url).selectors for url, _ in pages} == {digest}
     assert {one.kind for one in store.ingest_many(changed)} == {"unchanged"}
     # An equal text: the row only records by which selectors it was read.
     set_policy(store, ignore=".q7, .q8")
-    assert maintenance.count_reread(store, "*") == 3
+    assert store.count_reread("*") == 3
     assert {one.kind for one in store.ingest_many(changed)} == {"unchanged"}
-    assert maintenance.count_reread(store) == 0
-    maintenance.remove_policy(store, "a.example")
-    assert maintenance.count_reread(store) == 3
+    assert store.count_reread() == 0
+    store.remove_policy("a.example")
+    assert store.count_reread() == 3
 
 
 def test_a_new_text_of_the_same_bytes_is_updated_and_not_kept(store: Store) -> None:
@@ -174,7 +174,7 @@ def test_another_process_follows_from_its_second_batch(store: Store, dsn: str) -
         set_policy(store, content="#none", ignore="*")
         # Failures alone refresh it too.
         reasons = [other.ingest(*page).reason for page in pages[:3]]
-        maintenance.remove_policy(store, "a.example")
+        store.remove_policy("a.example")
         reasons += [other.ingest(*page).reason for page in pages[3:6]]
         assert reasons == [
             "first_seen", "cut_short", "cut_short", "cut_short", "first_seen", reasons[5]
@@ -243,13 +243,13 @@ def test_a_rebuild_goes_on_from_markdown(store: Store) -> None:
     url, page = own_parts()[0]
     store.ingest(url, page, content=OWN)
     with pytest.raises(ArgumentError, match="reads Markdown"):
-        maintenance.rebuild(store, content=OWN)
+        store.rebuild(content=OWN)
     set_policy(store, "b.example", content=OWN)
     rules = store.collection.selectors
-    maintenance.rebuild(store)
+    store.rebuild()
     assert store.collection.selectors == rules is not None
     assert page_at(store, url).selectors == Selectors(OWN).digest
-    assert maintenance.count_reread(store) == 1
+    assert store.count_reread() == 1
 
 
 def test_texts_take_no_selectors(dsn: str) -> None:
@@ -314,8 +314,8 @@ URLS = st.builds(
 def test_selectors_of_a_url_are_those_that_sql_decides(
     store: Store, policies: dict[str, tuple[str | None, str | None]], urls: list[str]
 ) -> None:
-    for policy in maintenance.policies(store):
-        maintenance.remove_policy(store, policy.pattern)
+    for policy in store.policies():
+        store.remove_policy(policy.pattern)
     for pattern, (content, ignore) in policies.items():
         set_policy(store, pattern, content=content, ignore=ignore, distance=3)
     rules = store.collection.selectors

@@ -2,14 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.errors import CollectionError, NotFoundError, StoreError
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
@@ -75,7 +74,7 @@ class TestRuns:
         assert store.ingest("https://a.example/3", page).kind == "duplicate"
         run_sql(dsn, "SELECT pgsimhash.add_page('https://a.example/4', 7)")
         run_sql(dsn, "SELECT pgsimhash.add_pages('{https://a.example/5}', '{9}')")
-        assert maintenance.runs(store) == []
+        assert store.runs() == []
         assert {row.run_id for row in map(store.get, urls(store)) if row} == {None}
         for number in range(2):
             # Several batches.
@@ -84,7 +83,7 @@ class TestRuns:
         list(store.add_pages([("https://a.example/6", 5)]))
         list(store.decide_many([("https://a.example/7", page)]))
         run_sql(dsn, "SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}')")
-        assert [(run.label, run.pages) for run in reversed(maintenance.runs(store))] == [
+        assert [(run.label, run.pages) for run in reversed(store.runs())] == [
             *[("ingest_many", 3)] * 2, ("add_pages", 1), ("SQL", 2),
         ]  # fmt: skip
 
@@ -96,23 +95,23 @@ class TestRuns:
         finished = "UPDATE pgsimhash.runs SET finished_at = now() - interval '9 days'"
         run_sql(dsn, f"{finished} WHERE label = 'old'")
         store.expire(2 * DAY)
-        assert [run.label for run in maintenance.runs(store)] == ["young"]
+        assert [run.label for run in store.runs()] == ["young"]
         run_sql(dsn, finished)
-        maintenance.set_policy(store, "*", expire_after=2 * DAY)
+        store.set_policy("*", expire_after=2 * DAY)
         store.expire()
-        assert maintenance.runs(store) == []
+        assert store.runs() == []
 
     def test_every_collection_has_its_own_runs(self, dsn: str) -> None:
         for collection in ("default", "default", "other"):
             with connect(dsn, collection=collection, create=True) as store:
                 list(store.add_pages([("https://a.example/1", 0)]))
         with connect(dsn) as store:
-            assert [run.pages for run in maintenance.runs(store)] == [1, 1]
-            assert page_at(store, "https://a.example/1").run_id == maintenance.runs(store)[1].run_id
+            assert [run.pages for run in store.runs()] == [1, 1]
+            assert page_at(store, "https://a.example/1").run_id == store.runs()[1].run_id
             with connect(dsn, collection="other", create=True) as other:
-                (run,) = maintenance.runs(other)
+                (run,) = other.runs()
             with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
-                maintenance.undo_run(store, run.run_id)
+                store.undo_run(run.run_id)
 
     def test_undo_reverts_to_the_versions_before(self, store: Store) -> None:
         store.start_run("one")
@@ -120,15 +119,15 @@ class TestRuns:
         store.start_run("two")
         store.add_page("https://a.example/1", FAR)
         store.add_page("https://a.example/2", FAR)
-        run, deleted = maintenance.undo_run(store)
-        assert run.label == "two"
+        one, two = (run.run_id for run in reversed(store.runs()))
+        deleted = store.undo_run(two)
         assert deleted[:3] == (2, ["https://a.example/2"], ["https://a.example/1"])
         assert page_at(store, "https://a.example/1").simhash == 0
         assert store.find(FAR) == []
-        assert [run.label for run in maintenance.runs(store)] == ["one"]
-        maintenance.undo_run(store)
-        with pytest.raises(NotFoundError, match="no run to undo"):
-            maintenance.undo_run(store)
+        assert [run.label for run in store.runs()] == ["one"]
+        store.undo_run(one)
+        with pytest.raises(NotFoundError, match=f"no run {one}; runs"):
+            store.undo_run(one)
 
     def test_pages_added_while_a_run_is_deleted_stay_in_it(
         self, dsn: str, monkeypatch: pytest.MonkeyPatch
@@ -144,11 +143,11 @@ class TestRuns:
                 return went
 
             monkeypatch.setattr(deleting, "delete", and_goes_on)
-            assert maintenance.undo_run(two, number)[1].gone == ["https://a.example/1"]
+            assert two.undo_run(number).gone == ["https://a.example/1"]
             monkeypatch.undo()
-            assert [run.run_id for run in maintenance.runs(one)] == [number]
-            assert maintenance.undo_run(two, number)[1].gone == ["https://a.example/2"]
-            assert maintenance.runs(one) == []
+            assert [run.run_id for run in one.runs()] == [number]
+            assert two.undo_run(number).gone == ["https://a.example/2"]
+            assert one.runs() == []
 
     def test_a_run_survives_a_rollback_of_its_caller(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
@@ -157,7 +156,7 @@ class TestRuns:
             with connection.transaction(force_rollback=True):
                 store.add_page("https://a.example/1", 1)
             store.add_page("https://a.example/2", 1)
-            assert [run.pages for run in maintenance.runs(store)] == [1]
+            assert [run.pages for run in store.runs()] == [1]
 
 
 def test_pages_are_deleted_by_host_and_url(store: Store, dsn: str) -> None:
@@ -211,7 +210,7 @@ class TestExpiry:
         assert told[:5] == [100, 200, 300, 400, 500]
         row = store.status()
         assert row.pages == row.urls == 805
-        assert list(maintenance.check(store)) == []
+        assert list(store.check()) == []
         assert store.expire(timedelta(days=30)).deleted == 0
 
 
@@ -228,7 +227,7 @@ def test_an_original_deleted_while_its_copy_is_added_leaves_an_original(
         after_a_wait(holder, lambda: store.add_page(B, simhash, distance=3))
     assert run_sql(dsn, "SELECT url FROM pgsimhash.pages WHERE indexed") == [(B,)]
     assert original_of(store, B) == (None, None)
-    assert list(maintenance.check(store)) == []
+    assert list(store.check()) == []
 
 
 def write(job: tuple[str, int]) -> int:
@@ -271,8 +270,8 @@ class TestCollections:
 
     def fill(self, store: Store) -> None:
         list(store.add_pages([(A, 1), (A, 1), (B, 2**40)]))
-        maintenance.mark(store, A, B, same=True)
-        maintenance.set_policy(store, "a.example", distance=2)
+        store.mark(A, B, same=True)
+        store.set_policy("a.example", distance=2)
 
     def test_exactly_its_rows_are_deleted(self, dsn: str) -> None:
         with connect(dsn, collection="small", create=True) as store:
@@ -281,14 +280,14 @@ class TestCollections:
             before = self.rows(connection)
             with connect(dsn, collection="news", create=True) as store:
                 self.fill(store)
-                assert maintenance.delete_collection(connection, "news") == 2
+                assert connect(connection, collection="news", create=False).delete_collection() == 2
                 with pytest.raises(CollectionError, match="does not exist"):
                     store.add_page(A, 1)
             assert self.rows(connection) == before
-            assert maintenance.delete_collection(connection, "small") == 2
+            assert connect(connection, collection="small", create=False).delete_collection() == 2
             assert set(self.rows(connection).values()) == {0}
             with pytest.raises(CollectionError, match="'news' does not exist"):
-                maintenance.delete_collection(connection, "news")
+                connect(connection, collection="news", create=False).delete_collection()
 
     @pytest.mark.one_server("tables elsewhere cannot refer to those of a distributed schema")
     @pytest.mark.parametrize("deferred", ["", "DEFERRABLE INITIALLY DEFERRED"])
@@ -304,23 +303,23 @@ class TestCollections:
         )
         with psycopg.connect(dsn, autocommit=True) as connection:
             with pytest.raises(StoreError, check=because("refused"), match="mine"):
-                maintenance.delete_collection(connection, "default")
+                connect(connection, collection="default", create=False).delete_collection()
             connection.execute("SET default_transaction_read_only TO on")
             with pytest.raises(StoreError, check=because("read_only")):
-                maintenance.delete_collection(connection, "default")
+                connect(connection, collection="default", create=False).delete_collection()
         with pytest.raises(StoreError, match="closed"):
-            maintenance.delete_collection(connection, "default")
+            connect(connection, collection="default", create=False).delete_collection()
         with psycopg.connect(dsn) as connection:
             with pytest.raises(psycopg.Error):
                 connection.execute("SELECT FROM nowhere")
             with pytest.raises(StoreError, check=because("wrong_transaction")):
-                maintenance.delete_collection(connection, "default")
+                connect(connection, collection="default", create=False).delete_collection()
         assert len(content(dsn, "default")) == 1
 
     def test_it_waits_for_loaders(self, store: Store, dsn: str) -> None:
         """Pages that were inserted meanwhile belong to it too."""
         with psycopg.connect(dsn) as adding, psycopg.connect(dsn, autocommit=True) as connection:
             insert_page(adding, A, 1)
-            delete = partial(maintenance.delete_collection, connection, "default")
+            delete = connect(connection, collection="default", create=False).delete_collection
             assert after_a_wait(adding, delete) == 1
             assert self.rows(connection)["pages"] == 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import Store, maintenance
+from pgsimhash import Store
 from pgsimhash.hashing.bits import hamming_distance
 from tests.database import database_examples, run_sql
 from tests.store.decide.test_rule import (
@@ -48,9 +48,7 @@ def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
 WAYS: dict[str, str | Callable[[Store], Any]] = {
     "delete_host": lambda store: store.delete_host("old.example").promoted,
     "expire": lambda store: store.expire(DAY).promoted,
-    "undo_run": lambda store: (
-        maintenance.undo_run(store, maintenance.runs(store)[-1].run_id) and None
-    ),
+    "undo_run": lambda store: store.undo_run(store.runs()[-1].run_id) and None,
     "url": "SELECT pgsimhash.delete_page('https://old.example/')",
     "host": "SELECT pgsimhash.delete_host('old.example')",
     "age": "CALL pgsimhash.expire('1 day')",
@@ -71,10 +69,10 @@ def test_every_way_to_delete_promotes_and_ends_runs(store: Store, dsn: str, way:
         ("https://a.example/1", "https://a.example/0", 2),
         ("https://a.example/2", "https://a.example/0", 2),
     ]
-    assert list(maintenance.check(store)) == []
+    assert list(store.check()) == []
     assert (promoted or ["https://a.example/0"]) == ["https://a.example/0"]
     # A run is deleted with its last page.
-    assert [run.label for run in maintenance.runs(store)] == ["other"] * 3
+    assert [run.label for run in store.runs()] == ["other"] * 3
 
 
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:

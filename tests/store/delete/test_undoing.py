@@ -12,7 +12,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.sources import SourcePage
 from tests.database import run_sql
 
@@ -90,12 +90,12 @@ class History:
                     self.fetched[verdict.page_id] = time or now
 
     def undo(self) -> None:
-        listed = [run.run_id for run in maintenance.runs(self.single)]
+        listed = [run.run_id for run in self.single.runs()]
         if not listed:
             return
         run = self.random.choice(listed)
         if self.random.random() < 0.5:
-            maintenance.undo_run(self.single, run)
+            self.single.undo_run(run)
         else:
             run_sql(self.dsn, "SELECT pgsimhash.undo_run(%s)", [run])
         self.stores.pop(run, None)
@@ -141,7 +141,7 @@ def test_undo_in_any_order_leaves_what_the_other_visits_saw(
             step = history.random.choice([history.start_run, *[history.visit] * 6, history.undo])
             step()
             history.check()
-        while maintenance.runs(history.single):
+        while history.single.runs():
             history.undo()
             history.check()
     assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.sightings") == [(0,)]
@@ -177,13 +177,13 @@ class TestEnds:
     def test_of_an_iterator(self, store: Store, dsn: str) -> None:
         list(store.ingest_many(self.PAGES, label="night"))
         assert state(dsn) == "night: ended"
-        (run,) = maintenance.runs(store)
+        (run,) = store.runs()
         assert run.as_json()["state"] == run.state == "ended"
-        maintenance.undo_run(store)
+        store.undo_run(run.run_id)
         verdicts = store.add_pages([(page.url, 1) for page in self.PAGES], label="closed")
         next(verdicts)
         assert state(dsn) == "closed: unfinished"
-        (run,) = maintenance.runs(store)
+        (run,) = store.runs()
         assert (
             run.state
             == f"unfinished, last batch at {run.finished_at.isoformat(timespec='seconds')}"
@@ -210,7 +210,7 @@ class TestEnds:
                     raise error
             assert state(dsn) == f"mine: {'ended' if error is None else 'unfinished'}"
             with connect(dsn) as store:
-                maintenance.undo_run(store)
+                store.undo_run(store.runs()[0].run_id)
 
     def test_with_the_next_one_and_a_later_batch_continues_it(self, store: Store, dsn: str) -> None:
         store.start_run("one")
@@ -220,7 +220,7 @@ class TestEnds:
         run_sql(
             dsn, "SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}', label => 'c')"
         )
-        assert [(run.label, run.state) for run in maintenance.runs(store)] == [
+        assert [(run.label, run.state) for run in store.runs()] == [
             ("c", "ended"), ("one", "ended"),
         ]  # fmt: skip
 
@@ -269,7 +269,7 @@ def test_a_killed_crawl_begun_again(dsn: str) -> None:
         return [url for url, count in Counter(crawl(store, day)).items() if count > 1]
 
     with connect(dsn) as killed, connect(dsn) as store:
-        maintenance.set_policy(store, "*", refetch_after=timedelta(hours=1))
+        store.set_policy("*", refetch_after=timedelta(hours=1))
         assert len(kept(store, 1)) == 20
         run_sql(dsn, "UPDATE pgsimhash.pages SET fetched_at = fetched_at - interval '1 day'")
         before = seen(dsn)
@@ -277,11 +277,12 @@ def test_a_killed_crawl_begun_again(dsn: str) -> None:
         killed.start_run("killed")
         list(islice(crawl(killed, 2), 15))
         assert not store.should_fetch("https://a.example/list/1")
-        run, _ = maintenance.undo_run(store)
+        run = store.runs()[0]
+        store.undo_run(run.run_id)
         assert (run.label, run.ended_at) == ("killed", None)
         assert seen(dsn) == before
         assert all(map(store.should_fetch, urls))
         assert len(kept(store, 2)) == 4
         # Without an undo, a policy for lists makes their links known again.
-        maintenance.set_policy(store, "*/list/*", refetch_after=timedelta(0))
+        store.set_policy("*/list/*", refetch_after=timedelta(0))
         assert [url for url in urls if store.should_fetch(url)] == list(links)

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from pgsimhash import SchemaError, Store, connect, maintenance
-from pgsimhash.maintenance import collections
+from pgsimhash import SchemaError, Store, connect
 from pgsimhash.schema import migrate
 from pgsimhash.schema.deployed import create_roles
+from pgsimhash.store import maintenance
 from tests.conftest import ROOT
 from tests.database import dropped_afterwards, new_role, run_sql
 from tests.manual import text_of
@@ -91,7 +91,7 @@ def ingest_all(store: Store, site: str = SITE) -> None:
 
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collections, "_SLICE", 5)
+    monkeypatch.setattr(maintenance, "_SLICE", 5)
 
 
 def test_each_reason_is_planted_and_in_the_manual() -> None:
@@ -108,7 +108,7 @@ def test_a_planted_violation_is_found_and_repaired(
     ingest_all(store, "https://mirror.example/")
     ingest_all(store)
     run_sql(dsn, plant)
-    found = list(maintenance.check(store))
+    found = list(store.check())
     assert reason in {one.reason for one in found}
     # The rows of a page that was deleted without the package, and of its copies.
     others = {"seen_orphaned", "original_missing"}
@@ -118,15 +118,15 @@ def test_a_planted_violation_is_found_and_repaired(
     assert not any(one.repaired for one in found)
     whole = run_sql(dsn, "SELECT reason, page_id FROM pgsimhash.check_collection()")
     assert sorted(map(str, whole)) == sorted(str((one.reason, one.page_id)) for one in found)
-    repaired = list(maintenance.check(store, repair=True))
+    repaired = list(store.check(repair=True))
     assert {one.reason for one in repaired} >= {one.reason for one in found}
     assert all(one.repaired for one in repaired)
-    assert list(maintenance.check(store)) == []
+    assert list(store.check()) == []
 
 
 def test_concurrent_writers_cause_no_false_alarm(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Concurrent repairs change nothing either."""
-    monkeypatch.setattr(collections, "_SLICE", 50)
+    monkeypatch.setattr(maintenance, "_SLICE", 50)
     done = threading.Event()
 
     def write(name: str) -> None:
@@ -142,9 +142,7 @@ def test_concurrent_writers_cause_no_false_alarm(dsn: str, monkeypatch: pytest.M
     with ThreadPoolExecutor(2) as pool, connect(dsn) as store:
         writing = pool.map(write, "ab")
         try:
-            found = [
-                one for number in range(12) for one in maintenance.check(store, repair=number > 6)
-            ]
+            found = [one for number in range(12) for one in store.check(repair=number > 6)]
         finally:
             done.set()
         list(writing)
@@ -155,7 +153,7 @@ def test_nothing_is_written_without_repair(dsn: str) -> None:
     with connect(dsn) as store:
         ingest_all(store)
     with connect(f"{dsn} options='-c default_transaction_read_only=on'", create=False) as store:
-        assert list(maintenance.check(store)) == []
+        assert list(store.check()) == []
 
 
 def test_an_invalid_slice_is_refused(connection: psycopg.Connection) -> None:
@@ -195,7 +193,7 @@ def test_code_of_other_roles_is_found_and_not_deployed_over(
 ) -> None:
     reason, described = FOREIGN[statement]
     run_sql(dsn, statement.format(role=stranger))
-    (found,) = maintenance.check(store, repair=True)
+    (found,) = store.check(repair=True)
     assert (found.reason, found.collection, found.repaired) == (reason, None, False)
     role = "public" if reason == "foreign_rule" or "PUBLIC" in statement else stranger
     assert found.object == f"{described}, of the role {role}"
@@ -221,5 +219,5 @@ def test_triggers_and_roles_of_the_owner_are_no_violations(dsn: str, store: Stor
             ALTER FUNCTION pgsimhash.host_of OWNER TO {member}
             """,
         )
-        assert list(maintenance.check(store)) == []
+        assert list(store.check()) == []
         migrate.upgrade(dsn)

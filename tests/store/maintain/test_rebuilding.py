@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import Store, Verdict, connect, maintenance
+from pgsimhash import Store, Verdict, connect
 from pgsimhash.db.schema_names import SCHEMA, schema_of
 from pgsimhash.errors import (
     ArgumentError,
@@ -53,7 +53,7 @@ def during(full: Store, action: Callable[[], object], **options: Any) -> None:
         if done == 256:
             action()
 
-    maintenance.rebuild(full, progress=meanwhile, **options)
+    full.rebuild(progress=meanwhile, **options)
 
 
 def everything(dsn: str, schema: str = "pgsimhash") -> list[Any]:
@@ -66,9 +66,9 @@ def everything(dsn: str, schema: str = "pgsimhash") -> list[Any]:
         return [
             content(dsn, "default", numbered=True, schema=schema),
             indexed(dsn, "default", schema=schema),
-            maintenance.marks(store),
-            maintenance.policies(store),
-            maintenance.runs(store),
+            store.marks(),
+            store.policies(),
+            store.runs(),
             run_sql(dsn, files),
         ]
 
@@ -86,7 +86,7 @@ def test_everything_is_copied(
     dsn: str, store: Store, tmp_path: Path, into_schema: str | None
 ) -> None:
     put_marks(dsn, "default")
-    maintenance.set_policy(store, "c.example", distance=3, scope="host")
+    store.set_policy("c.example", distance=3, scope="host")
     ingested = stored_ones(list(store.ingest_many(crawl(1))))
     store.start_run("later")
     at = datetime(2026, 3, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ def test_everything_is_copied(
     assert all(before)
 
     verdicts: list[Verdict] = []
-    made = maintenance.rebuild(store, into_schema=into_schema, verdicts=verdicts.append)
+    made = store.rebuild(into_schema=into_schema, verdicts=verdicts.append)
     assert verdicts[: len(ingested)] == ingested
     assert (made.name, store.collection == made) == ("default", into_schema is None)
     assert everything(dsn, into_schema or SCHEMA) == before
@@ -108,34 +108,34 @@ def test_everything_is_copied(
         connect(dsn, schema=into_schema, create=False) as new,
         connect(dsn, collection=old, create=False) as first,
     ):
-        assert list(maintenance.check(new)) == []
+        assert list(new.check()) == []
         for record, distance in product(crawl(1, 40), (0, 3, 8)):
             assert new.find(record.simhash, distance) == first.find(record.simhash, distance)
         # Copied ids are not drawn again.
-        newest, runs = before[0][-1][0], {run.run_id for run in maintenance.runs(new)}
+        newest, runs = before[0][-1][0], {run.run_id for run in new.runs()}
         assert new.start_run("after") not in runs
         verdict = new.add_page(url(0), crawl(1)[0].simhash)
         assert verdict.duplicate_of
         assert (verdict.page_id or 0) > newest
-        maintenance.mark(new, url(0), A, same=False)
-        assert len(maintenance.marks(new)) == len(before[2]) + 1
+        new.mark(url(0), A, same=False)
+        assert len(new.marks()) == len(before[2]) + 1
         # Both are independent.
         assert first.get(url(0)) is None
         assert first.add_page(url(0), 3).kind
-        assert maintenance.undo_run(new)[1].deleted == 1
+        assert new.undo_run(new.runs()[0].run_id).deleted == 1
         assert len(content(dsn, old)) == len(before[0]) + 1
 
 
 def test_the_result_has_the_requested_settings(full: Store) -> None:
     steps: list[tuple[str, int, int]] = []
-    maintenance.rebuild(full, "other", distance=3, progress=lambda *step: steps.append(step))
+    full.rebuild("other", distance=3, progress=lambda *step: steps.append(step))
     assert steps == [("pages", done, 601) for done in (0, 256, 512, 601)]
-    assert {one.name: one.default_distance for one in maintenance.status(full)} == {
+    assert {one.name: one.default_distance for one in full.collections()} == {
         "default": 3,
         "other": 8,
     }
-    maintenance.rebuild(full, replace=True)
-    assert [one.name for one in maintenance.status(full)] == ["default", "other"]
+    full.rebuild(replace=True)
+    assert [one.name for one in full.collections()] == ["default", "other"]
     assert full.collection.default_distance == 3
 
 
@@ -143,9 +143,9 @@ WRITES: list[Callable[[Store], object]] = [
     lambda store: store.add_page(url(7), 7),
     lambda store: list(store.add_pages([(url(n), n) for n in range(40)])),
     lambda store: store.delete_page(url(1)),
-    lambda store: maintenance.set_policy(store, "*", distance=2),
-    lambda store: maintenance.rebuild(store, "again"),
-    lambda store: maintenance.rename(store, "renamed"),
+    lambda store: store.set_policy("*", distance=2),
+    lambda store: store.rebuild("again"),
+    lambda store: store.rename("renamed"),
 ]
 
 
@@ -166,7 +166,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
         if into_schema:
             with connect(dsn, collection="busy", create=True, schema=into_schema) as busy:
                 assert busy.add_page(url(1), 1).kind == "new"
-                assert [one.name for one in maintenance.status(busy)] == ["busy"]
+                assert [one.name for one in busy.collections()] == ["busy"]
 
     before = content(dsn, "default", numbered=True)
     during(full, meanwhile, into_schema=into_schema)
@@ -180,7 +180,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
 LATE: list[str | Callable[[Store], object]] = [
     lambda store: store.add_page(url(1 << 45), 1 << 45),
     lambda store: list(store.ingest_files([PAGE])),
-    lambda store: maintenance.change_settings(store, distance=3),
+    lambda store: store.change_settings(distance=3),
     "SELECT pgsimhash.set_policy('late.example', distance => 1)",
     "SELECT pgsimhash.remove_policy('a.example')",
     "SELECT pgsimhash.unmark(%(a)s, %(b)s)",
@@ -194,7 +194,7 @@ def test_a_write_that_waits_for_the_end_applies_to_the_new_collection(
     dsn: str, store: Store, write: str | Callable[[Store], object]
 ) -> None:
     def counts(one: Store) -> tuple[int, ...]:
-        marks, policies = len(maintenance.marks(one)), len(maintenance.policies(one))
+        marks, policies = len(one.marks()), len(one.policies())
         return (
             len(content(dsn, one.collection.name)),
             one.collection.default_distance,
@@ -205,11 +205,11 @@ def test_a_write_that_waits_for_the_end_applies_to_the_new_collection(
     urls = {"a": url(0), "b": url(1 << 40), "c": url(0xFF << 20)}
     for number in (0, 1 << 40, 0xFF << 20):
         store.add_page(url(number), number)
-    maintenance.mark(store, urls["a"], urls["b"], same=True)
-    maintenance.set_policy(store, "a.example", distance=2)
+    store.mark(urls["a"], urls["b"], same=True)
+    store.set_policy("a.example", distance=2)
     before = counts(store)
     with psycopg.connect(dsn) as ending:
-        maintenance.rebuild(connect(ending))
+        connect(ending).rebuild()
         late = (
             partial(run_sql, dsn, write, urls) if isinstance(write, str) else partial(write, store)
         )
@@ -225,7 +225,7 @@ def test_a_call_that_began_with_the_old_collection_is_refused(dsn: str, full: St
             other.save_clusters()
 
     with psycopg.connect(dsn) as ending:
-        maintenance.rebuild(connect(ending))
+        connect(ending).rebuild()
         with pytest.raises(StoreError, match="was replaced"):
             after_a_wait(ending, save)
 
@@ -270,10 +270,10 @@ def test_an_error_or_a_lost_connection_leaves_nothing(
             during(store, action, into_schema=into_schema)
     with connect(dsn) as store:
         with pytest.raises(KeyboardInterrupt):
-            maintenance.rebuild(store, into_schema=into_schema, verdicts=interrupt)
-        assert [one.name for one in maintenance.status(store)] == ["default"]
+            store.rebuild(into_schema=into_schema, verdicts=interrupt)
+        assert [one.name for one in store.collections()] == ["default"]
         assert content(dsn, "default", schema="wide") == [] if into_schema else True
-        maintenance.rebuild(store, into_schema=into_schema, replace=True)
+        store.rebuild(into_schema=into_schema, replace=True)
     assert len(content(dsn, "default", schema=into_schema or SCHEMA)) == 601
 
 
@@ -282,13 +282,13 @@ def test_it_can_be_part_of_a_transaction_of_the_caller(
 ) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection)
-        maintenance.rebuild(store, distance=3, into_schema=into_schema)
+        store.rebuild(distance=3, into_schema=into_schema)
         assert schema_of(connection) == SCHEMA
         assert store.collection.default_distance == (8 if into_schema else 3)
         # The old collection counts again.
         assert store.add_page("https://b.example/", 1, scope="global").distance == 0
         connection.rollback()
-    assert [one.default_distance for one in maintenance.status(full)] == [8]
+    assert [one.default_distance for one in full.collections()] == [8]
     assert content(dsn, "default", schema="wide") == [] if into_schema else True
 
 
@@ -318,11 +318,11 @@ def test_impossible_requests_name_the_fix(dsn: str, store: Store) -> None:
         migrate.upgrade(dsn, schema=schema, layout=layout)
     connect(dsn, schema="wide").close()
     run_sql(dsn, "UPDATE newer.alembic_version SET version_num = '9999'")
-    maintenance.set_policy(store, "a.example", distance=8)
+    store.set_policy("a.example", distance=8)
     for options, error, match in IMPOSSIBLE:
         with pytest.raises(error, match=match):
-            pytest.fail(f"{options}: {maintenance.rebuild(store, **options)}")
-    assert [one.name for one in maintenance.status(store)] == ["default", "taken"]
+            pytest.fail(f"{options}: {store.rebuild(**options)}")
+    assert [one.name for one in store.collections()] == ["default", "taken"]
 
 
 def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) -> None:
@@ -332,7 +332,7 @@ def test_policies_and_pages_of_the_other_schema_count(dsn: str, store: Store) ->
         first.add_page("https://first.example/", 5)
         assert first.collection.collection_id == store.collection.collection_id
     list(store.add_pages((url(n), n) for n in (FAR, 7, 0)))
-    maintenance.set_policy(store, "*", scope="global", distance=1)
+    store.set_policy("*", scope="global", distance=1)
     verdicts: list[Verdict] = []
-    maintenance.rebuild(store, into_schema="wide", verdicts=verdicts.append)
+    store.rebuild(into_schema="wide", verdicts=verdicts.append)
     assert [one.duplicate_of for one in verdicts] == [None, "https://first.example/", None]

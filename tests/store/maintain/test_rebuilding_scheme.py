@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, Verdict, connect, maintenance
+from pgsimhash import Store, Verdict, connect
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.html import Article
-from pgsimhash.maintenance import rebuilding
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schema import migrate
 from pgsimhash.schemes import (
@@ -27,6 +26,7 @@ from pgsimhash.schemes import (
 from pgsimhash.schemes.blog import long_words
 from pgsimhash.schemes.registry import TEXT_SCHEME
 from pgsimhash.sources import SourcePage, read_pages
+from pgsimhash.store import rebuilding
 from tests.conftest import ROOT
 from tests.store.content import content, rebuild_apart
 from tests.store.pages import ARTICLE, FAR, page, paragraph
@@ -130,8 +130,8 @@ def test_a_function_that_needs_the_html_is_refused(dsn: str, kept: Store) -> Non
     before = content(dsn, "kept", numbered=True)
     for refused in (scheme, DEFAULT_SCHEME):
         with pytest.raises(ArgumentError, match=r"weighs text blocks.*ingest the pages into anoth"):
-            maintenance.rebuild(kept, scheme=dataclasses.replace(refused, name=f"{refused.name}0"))
-    assert [one.name for one in maintenance.status(kept)] == ["kept"]
+            kept.rebuild(scheme=dataclasses.replace(refused, name=f"{refused.name}0"))
+    assert [one.name for one in kept.collections()] == ["kept"]
     assert content(dsn, "kept", numbered=True) == before
 
 
@@ -148,7 +148,7 @@ def test_a_batch_is_limited_in_bytes(kept: Store, monkeypatch: pytest.MonkeyPatc
 def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
     with connect(dsn, collection="kept", create=True) as other:
-        made = maintenance.rebuild(kept, scheme=WORDS)
+        made = kept.rebuild(scheme=WORDS)
         assert (made.name, made.scheme, kept.collection.scheme) == ("kept", WORDS, WORDS)
         assert kept.ingest("https://b.example/", page(paragraph(0), paragraph(0))).duplicate_of
         uses: list[Callable[[], object]] = [
@@ -156,7 +156,7 @@ def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
             lambda: other.has_near(1),
             lambda: other.add_page("https://c.example/", 1),
             lambda: other.ingest("https://c.example/", page(paragraph(5))),
-            lambda: maintenance.rebuild(other),
+            lambda: other.rebuild(),
         ]
         for use in uses:
             with pytest.raises(pgsimhash.CollectionError, match=r"scheme .words-alone-1. now, not"):
@@ -172,8 +172,8 @@ def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store)
     kept.ingest("https://a.example/3", page(paragraph(3)))
     kept.ingest("https://b.example/4", page(*ARTICLE, paragraph(4, 40)))
     kept.ingest("https://a.example/5", page(*ARTICLE))
-    maintenance.set_policy(kept, "b.example", min_tokens=400)
-    maintenance.set_policy(kept, "*", scope="host", expire_after=timedelta(days=9))
+    kept.set_policy("b.example", min_tokens=400)
+    kept.set_policy("*", scope="host", expire_after=timedelta(days=9))
     verdicts = refingerprint(kept, "again", patient)
     assert [(v.kind, v.reason) for v in verdicts] == [
         ("new", "first_seen"), ("failed", "unreadable"), ("too_short", "too_short"),
@@ -181,7 +181,7 @@ def test_pages_without_markdown_or_too_short_are_reported(dsn: str, kept: Store)
     ]  # fmt: skip
     assert "ingest the page" in str(verdicts[1].detail)
     with connect(dsn, collection="again", create=True) as again:
-        copied, own = maintenance.policies(again), maintenance.policies(kept)
+        copied, own = again.policies(), kept.policies()
         assert [(p.pattern, p.given()) for p in copied] == [(p.pattern, p.given()) for p in own]
 
 
@@ -190,10 +190,10 @@ def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) ->
     refingerprint(kept, "small", WORDS, distance=5, keep_markdown=False)
     with connect(dsn, collection="small", create=False) as small:
         assert small.collection.scheme == WORDS
-        assert [one.default_distance for one in maintenance.status(small)] == [8, 5]
+        assert [one.default_distance for one in small.collections()] == [8, 5]
     assert {row[13] for row in content(dsn, "small")} == {None}
     migrate.upgrade(dsn, schema="wide")
-    assert maintenance.rebuild(kept, into_schema="wide", scheme=WORDS).scheme == WORDS
+    assert kept.rebuild(into_schema="wide", scheme=WORDS).scheme == WORDS
     assert kept.collection.scheme == DEFAULT_SCHEME.name
     moved = content(dsn, "kept", schema="wide")
     assert [row[:2] for row in moved] == [row[:2] for row in content(dsn, "small")]

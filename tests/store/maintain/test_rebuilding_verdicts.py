@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import Store, Verdict, connect, maintenance
-from pgsimhash.maintenance import rebuilding
+from pgsimhash import Store, Verdict, connect
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import PageRecord
+from pgsimhash.store import rebuilding
 from tests.database import run_sql
 from tests.store.content import content, original_of, rebuild_apart
 from tests.store.pages import FAR
@@ -79,11 +79,11 @@ def reevaluated(store: Store, *, save: bool = False, **options: Any) -> list[Ver
     told: list[Verdict] = []
     options = {"verdicts": told.append, **options}
     if save:
-        maintenance.rebuild(store, "again", replace=True, **options)
+        store.rebuild("again", replace=True, **options)
     else:
         rebuild_apart(store, "again", **options)
         with store._session.connection_to_read() as connection:
-            maintenance.delete_collection(connection, "again")
+            connect(connection, collection="again", create=False).delete_collection()
     return told
 
 
@@ -148,7 +148,7 @@ def test_after_a_deleted_run_the_rest_is_evaluated_without_it(dsn: str, store: S
     second = [PageRecord(f"{one.url}?2", one.simhash) for one in second]
     for records in (first, second, third):
         ingest(dsn, "default", records, {"distance": 8}, 16)
-    maintenance.undo_run(store, maintenance.runs(store)[1].run_id)
+    store.undo_run(store.runs()[1].run_id)
     connect(dsn, collection="afresh", create=True).close()
     afresh = ingest(dsn, "afresh", first + third, {"distance": 8}, 16)
     assert reevaluated(store, save=True) == stored_ones(afresh)
@@ -156,12 +156,12 @@ def test_after_a_deleted_run_the_rest_is_evaluated_without_it(dsn: str, store: S
 
 
 def test_policies_apply_unless_overridden(store: Store) -> None:
-    maintenance.set_policy(store, "b.example", distance=1)
+    store.set_policy("b.example", distance=1)
     ingested = list(store.add_pages([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
     assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
     assert reevaluated(store) == ingested
     assert [v.duplicate_of for v in reevaluated(store, distance=2)] == [None, A, A, A, A]
-    maintenance.set_policy(store, "b.example", distance=2)
+    store.set_policy("b.example", distance=2)
     assert [v.duplicate_of for v in reevaluated(store, save=True)][1] == A
 
 
@@ -177,21 +177,21 @@ def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
 
 def test_later_marks_and_versions_that_became_neighbours(store: Store) -> None:
     list(store.add_pages([(A, 0), (B, 1)]))
-    maintenance.mark(store, A, B, same=False)
+    store.mark(A, B, same=False)
     assert [verdict.kind for verdict in reevaluated(store)] == ["new", "new"]
     run = store.start_run("between")
     store.add_page(C, FAR)
     store.add_page(C, 5)
     store.start_run("after")
     store.add_page(C, FAR)
-    maintenance.undo_run(store, run)
+    store.undo_run(run)
     store.start_run("two")
     store.add_page(C, 7)
     run = store.start_run("between again")
     store.add_page(C, 1 << 40)
     store.start_run("after again")
     store.add_page(C, 7)
-    maintenance.undo_run(store, run)
+    store.undo_run(run)
     *_, last = reevaluated(store, save=True)
     assert (last.kind, last.reason, last.duplicate_of) == ("updated", "same_text", None)
     assert original_of(store, C) == (None, None)

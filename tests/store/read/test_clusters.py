@@ -7,7 +7,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.hashing.signature import confirmations, verified
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.search.clusters import CANONICAL, ClusterPage
@@ -100,10 +100,10 @@ def test_signatures_confirm_clusters_as_they_confirm_verdicts(dsn: str) -> None:
         for linkage in ("single", "complete"):
             assert urls(store, 2, linkage=linkage) == [["a.example/one", "a.example/copy"]]
         # A mark joins what signatures do not; a page without one confirms every match.
-        maintenance.mark(store, "https://a.example/one", "https://a.example/other", same=True)
+        store.mark("https://a.example/one", "https://a.example/other", same=True)
         together = ["a.example/one", "a.example/other", "a.example/copy"]
         assert urls(store, 2) == [together]
-        maintenance.unmark(store, "https://a.example/one", "https://a.example/other")
+        store.unmark("https://a.example/one", "https://a.example/other")
         list(store.ingest_many(records[3:]))
         assert urls(store, 2) == [[*together, "a.example/plain"]]
         assert urls(store, 0) == []
@@ -194,5 +194,5 @@ def test_saved_clusters_lose_deleted_pages_and_collections(store: Store, dsn: st
     store.delete_page(f"https://{others[0]}")
     assert len(saved(dsn)) == 3
     with psycopg.connect(dsn, autocommit=True) as connection:
-        maintenance.delete_collection(connection, "default")
+        connect(connection, collection="default", create=False).delete_collection()
         assert connection.execute("SELECT count(*) FROM pgsimhash.clusters").fetchone() == (0,)

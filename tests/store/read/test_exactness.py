@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.rows import namedtuple_row
 
-from pgsimhash import PgsimhashError, maintenance
+from pgsimhash import PgsimhashError
 from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
 from pgsimhash.hashing.signature import from_halves, verified
 from pgsimhash.pages.policies import MatchOptions
@@ -169,18 +169,18 @@ def expire(history: History, name: str, days: int, by_sql: bool) -> None:
 
 def undo(history: History, name: str, place: int) -> None:
     store = history.stores[name]
-    runs = maintenance.runs(store)
+    runs = store.runs()
     if runs:
-        maintenance.undo_run(store, runs[place % len(runs)].run_id)
+        store.undo_run(runs[place % len(runs)].run_id)
 
 
 def mark(history: History, name: str, urls: list[str], same: bool | None) -> None:
     """Set or remove a mark, unless the pages are unknown or another mark contradicts it."""
     try:
         if same is None:
-            maintenance.unmark(history.stores[name], *urls)
+            history.stores[name].unmark(*urls)
         else:
-            maintenance.mark(history.stores[name], *urls, same=same)
+            history.stores[name].mark(*urls, same=same)
     except PgsimhashError:
         pass
 

@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 
 import pgsimhash.alembic
-from pgsimhash import SchemaError, Store, connect, maintenance
+from pgsimhash import SchemaError, Store, connect
 from pgsimhash.db.schema_names import COMPATIBLE_FROM, REVISION
 from pgsimhash.schema import deployed, migrate
 from tests.database import let, run_sql
@@ -37,7 +37,7 @@ NEXT = (*PGSIMHASH[:-1], "tests.store.schema.next_release")
 CALLS: dict[str, Callable[[Store], Any]] = {
     **READS,
     **CHANGES,
-    "rebuild": lambda store: maintenance.rebuild(store, replace=True),
+    "rebuild": lambda store: store.rebuild(replace=True),
     "rename": lambda store: store.save_clusters(),
 }
 TABLES = (
@@ -127,7 +127,7 @@ def test_readers_and_writers_go_on(filled: str, tmp_path: Path, pooled: bool) ->
     for name, made in rounds.items():
         with connect(filled, collection=name) as store:
             assert all(store.get(f"https://kept.example/{number}") for number in made)
-            assert [*maintenance.check(store)] == []
+            assert [*store.check()] == []
     assert known_rows(filled) == before
     assert dump(filled, options=["--schema-only"]) == schema
 
@@ -183,7 +183,7 @@ def test_other_routes_and_statements(filled: str, route: Callable[[str, bool], N
         assert run_sql(filled, REVISIONS) == [("0002",)]
         with connect(filled, collection="apart") as opened:
             assert opened.find(7) == store.find(7)
-            assert [*maintenance.check(opened)] == []
+            assert [*opened.check()] == []
         with package_at("0002"), connect(filled, collection="apart") as newer:
             assert newer.find(7) == store.find(7)
             run_sql(filled, "SELECT pgsimhash.note(%s, 'read it', 'apart')", [url])
@@ -207,11 +207,11 @@ def test_a_rebuild_into_a_schema_that_was_upgraded(dsn: str) -> None:
     migrate.upgrade(dsn, schema="crawl")
     with connect(dsn, schema="crawl") as store:
         store.add_page(A, 5)
-        maintenance.set_policy(store, "*", distance=3)
-        maintenance.rebuild(store, "copied", into_schema="pgsimhash")
+        store.set_policy("*", distance=3)
+        store.rebuild("copied", into_schema="pgsimhash")
     with connect(dsn, collection="copied") as store:
         assert [match.url for match in store.find(5)] == [A]
-        assert [policy.distance for policy in maintenance.policies(store)] == [3]
+        assert [policy.distance for policy in store.policies()] == [3]
 
 
 @pytest.mark.long

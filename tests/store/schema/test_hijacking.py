@@ -16,7 +16,7 @@ import pytest
 from psycopg import conninfo, sql
 
 import pgsimhash
-from pgsimhash import connect, maintenance
+from pgsimhash import connect
 from pgsimhash.db.schema_names import read_sql
 from pgsimhash.schema import migrate
 from pgsimhash.search.layout import LAYOUTS
@@ -169,10 +169,10 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
                 )
                 assert [match.distance for match in store.find(5, 8)] == [0, 1]
                 assert len(store.near_pages("https://a.example/2", 8)) == 1
-                maintenance.mark(store, verdicts[0].url, verdicts[1].url, same=False)
+                store.mark(verdicts[0].url, verdicts[1].url, same=False)
                 assert store.status().pages == 3
                 assert store.save_clusters(8) == 0
-                assert list(maintenance.check(store)) == []
+                assert list(store.check()) == []
                 assert store.delete_host("a.example").deleted == 2
                 assert store.delete_page("https://b.example/").deleted == 1
         assert connection.execute("SHOW search_path").fetchone() == (path,)

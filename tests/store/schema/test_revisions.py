@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from psycopg import conninfo
 
 import pgsimhash.alembic
-from pgsimhash import SchemaError, StoreError, connect, maintenance
+from pgsimhash import SchemaError, StoreError, connect
 from pgsimhash.schema import deployed, migrate
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
@@ -53,8 +53,8 @@ def filled(empty_dsn: str) -> str:
         list(store.ingest_many(read_pages([EXAMPLES])))
         list(store.ingest_many(read_pages([EXAMPLES])))
         store.ingest(DOTTED, (EXAMPLES / "tide-pools.html").read_bytes())
-        maintenance.mark(store, DOTTED, (EXAMPLES / "town-swifts.html").as_uri(), same=True)
-        maintenance.set_policy(store, "example.com", distance=3)
+        store.mark(DOTTED, (EXAMPLES / "town-swifts.html").as_uri(), same=True)
+        store.set_policy("example.com", distance=3)
         assert store.save_clusters()
     with connect(empty_dsn, collection="apart", create=True) as store:
         pages = [7, 5, 2**63, 7]
@@ -95,7 +95,7 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
     with package_at("0002"), connect(filled) as store:
         found = store.decide(PLAIN, html, scope="host")
         assert (found.kind, found.duplicate_of) == ("duplicate", DOTTED)
-        assert [*maintenance.check(store)] == []
+        assert [*store.check()] == []
 
     migrate.downgrade(filled, "0001")
     assert everything(filled) == before
@@ -104,7 +104,7 @@ def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
     with connect(filled) as store:
         assert store.decide(PLAIN, html, scope="host").kind == "new"
         assert store.ingest(PLAIN, html).kind == "duplicate"
-        assert [*maintenance.check(store)] == []
+        assert [*store.check()] == []
     with connect(filled, collection="apart") as store:
         assert [match.distance for match in store.find(4)] == [1, 2, 2]
     migrate.upgrade(filled)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import Store, StoreError, connect, maintenance
+from pgsimhash import Store, StoreError, connect
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schema import migrate
 from pgsimhash.schema.deployed import create_roles
@@ -42,11 +42,11 @@ def add_as(dsn: str, role: str, **options: Any) -> None:
 
 
 HARMFUL: dict[str, Callable[[Store], object]] = {
-    "check": lambda store: list(maintenance.check(store, repair=True)),
+    "check": lambda store: list(store.check(repair=True)),
     "delete_page": lambda store: store.delete_page(A),
     "delete_host": lambda store: store.delete_host("a.example"),
-    "undo_run": lambda store: maintenance.undo_run(store),
-    "rebuild": lambda store: maintenance.rebuild(store, replace=True),
+    "undo_run": lambda store: store.undo_run(store.runs()[0].run_id),
+    "rebuild": lambda store: store.rebuild(replace=True),
 }
 """Calls that would damage rows that the role does not see."""
 
@@ -96,12 +96,12 @@ def test_a_reader_checks_and_a_writer_repairs(roles: dict[str, str], dsn: str) -
         store.add_page(A, 1)
     run_sql(dsn, "UPDATE pgsimhash.pages SET indexed = false")
     with connect(roles["reader"]) as store:
-        assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
+        assert [one.reason for one in store.check()] == ["simhash_missing"]
         with pytest.raises(StoreError, check=because("not_permitted")):
-            list(maintenance.check(store, repair=True))
+            list(store.check(repair=True))
     with connect(roles["writer"]) as store:
-        assert [one.repaired for one in maintenance.check(store, repair=True)] == [True]
-        assert list(maintenance.check(store)) == []
+        assert [one.repaired for one in store.check(repair=True)] == [True]
+        assert list(store.check()) == []
 
 
 @pytest.mark.one_server("Citus writes by COPY, which row security refuses")
@@ -119,11 +119,11 @@ def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
         assert store.add_page("https://c.example/", 5).duplicate_of == A
     with connect(roles["reader"]) as store:
         with pytest.raises(StoreError, check=because("unsuitable")):
-            list(maintenance.check(store))
+            list(store.check())
         assert [match.url for match in store.find(5)] == [A]
     for whole in (roles["owner"], dsn):
         with connect(whole) as store:
-            assert list(maintenance.check(store, repair=True)) == []
+            assert list(store.check(repair=True)) == []
             assert store.delete_page(A).deleted == 1
             assert store.add_page(A, 5).duplicate_of == B
 
@@ -148,13 +148,13 @@ def test_a_writer_rebuilds_and_the_owner_deletes_the_old_collection(roles: dict[
     with connect(roles["writer"]) as store:
         store.add_page(A, 7)
         with pytest.raises(StoreError, match="or owner, which alone can delete"):
-            maintenance.rebuild(store, into="old", replace=True)
+            store.rebuild(into="old", replace=True)
         assert run_sql(roles["reader"], "SELECT name FROM pgsimhash.collections") == [("default",)]
-        maintenance.rebuild(store, into="old")
+        store.rebuild(into="old")
     with connect(roles["reader"]) as store:
         assert store.has_near(7)
     with psycopg.connect(roles["owner"]) as connection:
-        assert maintenance.delete_collection(connection, "old") == 1
+        assert connect(connection, collection="old", create=False).delete_collection() == 1
 
 
 @pytest.mark.one_server("Citus has a connection for each role, and one transaction uses two")
@@ -165,10 +165,10 @@ def test_a_writer_of_two_schemas_copies_a_collection(roles: dict[str, str], dsn:
     with dropped_afterwards(dsn, made), connect(roles["writer"]) as store:
         store.add_page(A, 7)
         with pytest.raises(StoreError, check=because("not_permitted")):
-            maintenance.rebuild(store, into_schema="crawl")
+            store.rebuild(into_schema="crawl")
         grant = sql.SQL("GRANT {} TO {}")
         run_sql(dsn, grant.format(sql.Identifier(made[1]), sql.Identifier(writer)))
-        assert maintenance.rebuild(store, into_schema="crawl").layout == "16+16+16+16"
+        assert store.rebuild(into_schema="crawl").layout == "16+16+16+16"
         with connect(roles["writer"], schema="crawl") as copy:
             assert copy.add_page(B, 7).duplicate_of == A
 

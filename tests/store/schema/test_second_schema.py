@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgsimhash import Store, connect, maintenance
+from pgsimhash import Store, connect
 from pgsimhash.cli.commands import commands
 from pgsimhash.db import statements
 from pgsimhash.db.schema_names import (
@@ -21,7 +21,6 @@ from pgsimhash.db.schema_names import (
     schema_of,
 )
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
-from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.schema import migrate
 from pgsimhash.schema.deployed import check_schema, checked_connection, schema_revision
 from pgsimhash.schema.scripts import drop_statements, schema_script
@@ -80,11 +79,11 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(empty_dsn: str) -> 
                 assert store.save_clusters(8)
                 assert len(list(store.ingest_files([file]))) == 1
                 rebuild_apart(store, f"{name} rebuilt", scheme=WORDS)
-                maintenance.set_policy(store, "a.example/*", expire_after=30 * DAY)
+                store.set_policy("a.example/*", expire_after=30 * DAY)
                 assert store.expire().deleted == 4
                 for call in {**READS, **CHANGES}.values():
                     call(store)
-        delete_collection(connection, "one_renamed")
+        connect(connection, collection="one_renamed").delete_collection()
         assert "one_renamed" not in collection_names(connection)
     assert run_sql(empty_dsn, "SELECT to_regnamespace('pgsimhash')") == [(None,)]
 
@@ -119,7 +118,7 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
         same = connect(other, schema=CRAWL)
         assert same.collection.collection_id == store.collection.collection_id
         same.add_page("https://a.example/", 1)
-        maintenance.rename(same, "renamed")
+        same.rename("renamed")
         held.rollback()
 
 
@@ -143,9 +142,9 @@ def test_a_plain_name_of_any_kind_can_be_a_schemas(empty_dsn: str, name: str) ->
     with connect(empty_dsn, schema=name) as store:
         fill(store)
         assert store.find(5)
-        maintenance.rebuild(store, replace=True)
+        store.rebuild(replace=True)
         store.expire(DAY)
-        maintenance.rename(store, "renamed")
+        store.rename("renamed")
     migrate.downgrade(empty_dsn, schema=name)
 
 
@@ -241,10 +240,10 @@ def test_a_raw_connection_works_with_the_schema_that_is_configured(
         else:
             monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
         with connect(connection, create=False) as store:
-            assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
+            assert [one.reason for one in store.check()] == ["simhash_missing"]
     with psycopg.connect(both_dsn, autocommit=True) as connection:
         if opened:
             connect(connection, schema=CRAWL)
-        assert maintenance.delete_collection(connection, "default") == 1
+        assert connect(connection, collection="default", create=False).delete_collection() == 1
     left = [len(run_sql(both_dsn, f"SELECT FROM {schema}.pages")) for schema in (SCHEMA, CRAWL)]
     assert left == [1, 0]

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import CollectionError, Store, analysis, connect, connect_async, maintenance
+from pgsimhash import CollectionError, Store, analysis, connect, connect_async
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schema import migrate
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, register_scheme
@@ -39,11 +39,11 @@ def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
     assert found() == (2, 2, 2, True, 1, 1, 1)
     assert not store.has_near(0x1FF << 20)
     with connect(dsn) as other:
-        maintenance.change_settings(other, distance=3)
+        other.change_settings(distance=3)
     assert found() == (1, 1, 1, True, 0, 0, 0)
     assert not store.has_near(0xF0)
     assert store.add_page("https://a.example/3", 0xFFFF).kind == "new"
-    maintenance.change_settings(store, distance=12)
+    store.change_settings(distance=12)
     assert store.add_page("https://a.example/4", 0xFFFFF).duplicate_of == "https://a.example/3"
 
 
@@ -62,7 +62,7 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
         assert analysis.compare_pages(0, 1, store=store).max_distance == distance
         beyond = get_layout(store.collection.layout).distances[-1] + 1
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
-            maintenance.change_settings(store, distance=beyond)
+            store.change_settings(distance=beyond)
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             analysis.compare_pages(0, 1, store=store, distance=beyond)
         assert store.collection.default_distance == distance
@@ -75,7 +75,7 @@ def test_omitted_settings_stay_or_keep_the_values_of_others(store: Store, dsn: s
             (other, {"distance": 5}, (5, True)),
             (store, {"distance": 6}, (6, True)),
         ):
-            maintenance.change_settings(at, **settings)
+            at.change_settings(**settings)
             assert (at.collection.default_distance, at.collection.keep_markdown) == expected
     text = "One page says what the other one said, in twelve words or perhaps some more of them."
     store.ingest("https://a.example/", f"<p>{text}</p>")
@@ -110,7 +110,7 @@ def test_only_default_is_created_unless_create_is_true(empty_dsn: str) -> None:
     with pytest.raises(CollectionError, match=rf"'newz' .+{known}.+; check the name$"):
         connect(empty_dsn, collection="newz", create=False)
     with connect(empty_dsn) as store:
-        assert [one.name for one in maintenance.status(store)] == sorted(["default", *names])
+        assert [one.name for one in store.collections()] == sorted(["default", *names])
 
 
 def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> None:
@@ -140,12 +140,12 @@ def names(dsn: str) -> dict[str, int]:
 
 def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> None:
     store.add_page(A, 1)
-    maintenance.rename(store, "news")
+    store.rename("news")
     assert store.collection.name == "news"
     assert store.add_page(B, 1).duplicate_of == A
     assert len(content(dsn, "news")) == 2
     assert list(names(dsn)) == ["news"]
-    maintenance.rename(store, "news")
+    store.rename("news")
     assert store.collection.name == "news"
 
 
@@ -154,7 +154,7 @@ def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store
     with connect(dsn, collection="better", create=True) as better:
         better.add_page(B, 1 << 40)
         before = names(dsn)
-        maintenance.rename(better, "default", swap=True)
+        better.rename("default", swap=True)
         assert better.collection.name == "default"
         assert better.get(B) is not None
     assert names(dsn) == {"default": before["better"], "better": before["default"]}
@@ -181,11 +181,11 @@ def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
 def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
     connect(dsn, collection="other", create=True).close()
     with pytest.raises(pgsimhash.CollectionError, match=r'"other" exists already; .*--swap'):
-        maintenance.rename(store, "other")
+        store.rename("other")
     with pytest.raises(pgsimhash.CollectionError, match='"nowhere" does not exist'):
-        maintenance.rename(store, "nowhere", swap=True)
+        store.rename("nowhere", swap=True)
     with pytest.raises(pgsimhash.CollectionError, match="is empty; give one"):
-        maintenance.rename(store, "")
+        store.rename("")
     assert store.collection.name == "default"
     with pytest.raises(psycopg.Error, check=sqlstate("PS001")):
         run_sql(dsn, "SELECT pgsimhash.rename_collection('nowhere', 'here')")
@@ -195,5 +195,5 @@ def test_of_two_concurrent_renames_the_second_fails(store: Store, dsn: str) -> N
     with psycopg.connect(dsn) as connection:
         connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
         with pytest.raises(pgsimhash.CollectionError, match='"default" does not exist'):
-            after_a_wait(connection, lambda: maintenance.rename(store, "second"))
+            after_a_wait(connection, lambda: store.rename("second"))
     assert list(names(dsn)) == ["first"]

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pgsimhash import Store, connect, connect_async, maintenance
+from pgsimhash import Store, connect, connect_async
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN
 from tests.database import run_sql
 from tests.sources.content import ZSTD, record
@@ -272,7 +272,7 @@ def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path
     # Which of several pages in a file are gone is unknown, but a run is deleted as a whole.
     store.delete_page("https://a.example/0")
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
-    maintenance.undo_run(store)
+    store.undo_run(store.runs()[0].run_id)
     assert ingested(store, folder, file)[0] == ["new"] * 5
 
 
@@ -292,7 +292,7 @@ def test_an_undo_beside_a_running_ingest_leaves_no_archive_marked_as_stored(
     verdicts = store.ingest_files(files)
     first = [next(verdicts) for _ in range(decided)]
     with connect(dsn) as other:
-        maintenance.undo_run(other)
+        other.undo_run(other.runs()[0].run_id)
     assert len(first + list(verdicts)) == 40
     ingested(store, *files)
     status = store.status()
@@ -317,7 +317,7 @@ def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
                 next(verdicts)
 
     with connect(dsn) as other:
-        maintenance.undo_run(other, progress=go_on)
+        other.undo_run(other.runs()[0].run_id, progress=go_on)
     assert list(verdicts) == []
     ingested(store, *files)
     status = store.status()
@@ -336,7 +336,7 @@ def test_a_second_job_on_a_file_that_is_stopped_loses_no_page(
         next(first)
     with connect(dsn) as other:
         if undone:
-            maintenance.undo_run(other)
+            other.undo_run(other.runs()[0].run_id)
         second = other.ingest_files([file])
         for _ in range(12):
             next(second)
@@ -374,7 +374,7 @@ def test_failures_are_recorded_up_to_a_limit(
 
 JOB = """
 import os, signal, sys
-from pgsimhash import connect, maintenance
+from pgsimhash import connect
 with connect(sys.argv[1]) as store:
     for number, _ in enumerate(store.ingest_files(sys.argv[2:])):
         if number == 400:

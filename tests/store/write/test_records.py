@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import Store, Verdict, analysis, connect, connect_async, maintenance
+from pgsimhash import Store, Verdict, analysis, connect, connect_async
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
@@ -172,7 +172,7 @@ def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
     assert all(verdict.detail for verdict in verdicts[1:7])
     assert page_at(store, "https://a.example/7").fetched_at == MOMENT
     assert store.decide("https://a.example/x", page(paragraph(7))).duplicate_of is not None
-    maintenance.rebuild(store, replace=True)
+    store.rebuild(replace=True)
     (version,) = analysis.versions(store, "https://a.example/0")
     assert version.fetched_at == MOMENT
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from psycopg import conninfo, sql
 
-from pgsimhash import StoreError, Verdict, analysis, connect, maintenance
+from pgsimhash import StoreError, Verdict, analysis, connect
 from pgsimhash.cli.commands import commands
 from pgsimhash.db.connection import open_connection
 from pgsimhash.schema import migrate
@@ -41,8 +41,8 @@ def test_times_ages_and_texts_come_back_under_any_settings(
         if not own and "client_encoding" in settings:
             connection.execute("SET client_encoding TO 'UTF8'")
         with connect(dsn if own else connection, keep_markdown=True) as store:
-            set_now = maintenance.set_policy(store, "a.example", max_age=AGE, expire_after=AGE * 9)
-            for made in (set_now, *maintenance.policies(store)):
+            set_now = store.set_policy("a.example", max_age=AGE, expire_after=AGE * 9)
+            for made in (set_now, *store.policies()):
                 assert (made.max_age, made.expire_after) == (AGE, AGE * 9)
                 assert made.set_at is not None
                 assert made.set_at.tzinfo is not None
@@ -52,7 +52,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             for number, days in ((0, 0), (1, 1), (0, 3)):
                 store.ingest(f"{URL}{number}", html, fetched_at=WHEN + days * DAY)
             store.add_page(f"{URL}0", FAR, fetched_at=WHEN + 4 * DAY)
-            maintenance.mark(store, f"{URL}0", f"{URL}1", same=True)
+            store.mark(f"{URL}0", f"{URL}1", same=True)
             found = page_at(store, f"{URL}1")
             assert (found.title, found.fetched_at) == (title, WHEN + DAY)
             versions = analysis.versions(store, f"{URL}0")
@@ -61,14 +61,14 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             assert WHEN + DAY in {page.fetched_at for page in store.near_pages(found.simhash)}
             (cluster,) = store.clusters(8)
             assert {page.fetched_at for page in cluster.pages} == {WHEN + DAY, WHEN + 4 * DAY}
-            (run,) = maintenance.runs(store)
-            assert abs(run.finished_at - maintenance.marks(store)[0].marked_at) < DAY / 99
+            (run,) = store.runs()
+            assert abs(run.finished_at - store.marks()[0].marked_at) < DAY / 99
             assert len(analysis.report(store).changed) == 1
             assert store.should_fetch(f"{URL}0", older_than=AGE)
             explained = analysis.compare_pages(f"{URL}0", f"{URL}1", store=store)
             assert explained.a.fetched_at == WHEN + 4 * DAY
             told: list[Verdict] = []
-            maintenance.rebuild(store, max_age=AGE, replace=True, verdicts=told.append)
+            store.rebuild(max_age=AGE, replace=True, verdicts=told.append)
             assert len(told) == 3
             rebuild_apart(store, "copy", scheme=WORDS, verdicts=told.append)
             assert [one.kind for one in told[3:]] == ["new", "duplicate", "failed"]

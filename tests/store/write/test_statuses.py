@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, connect_async, maintenance
+from pgsimhash import Store, connect, connect_async
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.pages.records import PageRecord, PageStatus, StoredPage
 from pgsimhash.sources import SourcePage
@@ -91,7 +91,7 @@ def test_wrong_arguments_are_refused(store: Store, call: Any) -> None:
 
 
 def test_a_gone_page_is_fetched_again_like_others(store: Store) -> None:
-    maintenance.set_policy(store, "a.example", refetch_after=WEEK)
+    store.set_policy("a.example", refetch_after=WEEK)
     store.add_page(A, 0, fetched_at=ago(30))
     assert store.should_fetch(A)
     store.gone(A, fetched_at=ago(6))
@@ -122,7 +122,7 @@ def test_a_run_counts_them_and_its_undo_reverts_versions(store: Store) -> None:
     store.gone(B)
     store.gone(A, fetched_at=ago(1))
     store.add_page(A, 1 << 40)
-    (run,) = maintenance.runs(store)
+    (run,) = store.runs()
     assert (run.pages, run.gone, run.unchanged, run.updated, run.new) == (5, 3, 1, 1, 0)
 
 
@@ -131,7 +131,7 @@ def test_they_survive_a_rebuild(store: Store) -> None:
     store.ingest(A, page(paragraph(1)), fetched_at=ago(8), etag='"2"')
     store.gone(A, fetched_at=ago(7))
     before = page_at(store, A)
-    maintenance.rebuild(store, replace=True)
+    store.rebuild(replace=True)
     assert page_at(store, A) == before
     assert before.gone_at == ago(7)
 

@@ -7,7 +7,7 @@ from itertools import count
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect, hamming_distance, maintenance
+from pgsimhash import Store, connect, hamming_distance
 from pgsimhash.errors import StoreError
 from pgsimhash.hashing.bits import from_bigint
 from tests.database import run_sql
@@ -124,7 +124,7 @@ def test_writers_that_go_on_after_a_savepoint_wait_for_nobody_in_a_circle(dsn: s
         )
     assert {url for (url,) in run_sql(dsn, "SELECT url FROM pgsimhash.pages")} == kept
     with connect(dsn) as store:
-        assert list(maintenance.check(store)) == []
+        assert list(store.check()) == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, Unpack
+from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
@@ -10,86 +10,49 @@ from psycopg.rows import dict_row
 from pgsimhash.db.schema_names import in_other_schema, schema_of
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import CollectionError, StoreError, invalid_argument
-from pgsimhash.maintenance.collections import delete_collection
 from pgsimhash.pages.policies import MatchOptions, Policy, PolicySettings
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
-from pgsimhash.runtime import no_progress
 from pgsimhash.schema.deployed import check_schema
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, find_collection, follow, open_collection
 from pgsimhash.store.ingest import Run, add_batch
 from pgsimhash.store.lookups import Calls, columns_of, names_of, record_values
+from pgsimhash.store.maintenance import Progress
+from pgsimhash.store.session import Session
 
 _Version = tuple[dict[str, Any], PageRecord | PageFailure]
 """The ``page_id`` and ``run_id`` of a version, and its record."""
 
-Progress = Callable[[str, int, int], None]
-"""Receives the step, the number of finished items, and the total."""
-
 
 def rebuild(
-    store: Store,
-    into: str | None = None,
+    session: Session,
+    into: str | None,
+    into_schema: str | None,
+    scheme: str | Scheme | None,
+    keep_markdown: bool | None,
+    options: MatchOptions,
     *,
-    into_schema: str | None = None,
-    scheme: str | Scheme | None = None,
-    keep_markdown: bool | None = None,
-    replace: bool = False,
-    verdicts: Callable[[Verdict], None] = no_progress,
-    progress: Progress = no_progress,
-    **options: Unpack[MatchOptions],
+    replace: bool,
+    verdicts: Callable[[Verdict], None],
+    progress: Progress,
 ) -> Collection:
-    """Rebuild the collection: all versions arrive again in a new one, which gets its name.
-
-    They keep their order, ids, times and runs, and get new verdicts from the present settings and
-    policies, except for ``content`` and ``ignore``, which need the pages. Marks, policies and runs
-    are copied. It is one transaction: lookups use the old
-    collection until the commit, and an interruption changes nothing. Writers raise
-    ``CollectionError`` (``being_rebuilt``) after a few seconds. Returns the new collection.
-
-    Afterwards ``store`` uses the new collection, like all open stores of the same scheme.
-
-    Args:
-        store: the store of the collection.
-        into: the new name of the old collection, by default its name with ``-2``; with
-            ``into_schema`` the name of the new one, by default the same.
-        into_schema: another schema of the database, which may have another layout. The new
-            collection is created there; the old one and the store stay as they are.
-        scheme: the scheme. It fingerprints the stored Markdown, so it must read pages like the
-            present scheme, and only use what Markdown has. Versions without Markdown fail
-            (``unreadable``). They are omitted, as are versions that are too short for the
-            scheme, and the list of ingested files.
-        keep_markdown: whether to store Markdown; by default like the present one.
-        replace: whether to delete the old collection afterwards.
-        verdicts: receives each new verdict, before the commit.
-        progress: receives the step ``pages``.
-        options: settings for the verdicts; ``distance`` becomes the new default. If the scheme
-            stays, ``min_tokens`` is ignored, because it only concerns new pages.
-
-    Raises:
-        ArgumentError: the scheme or an option is invalid; the scheme needs the pages; or the layout
-            does not support a distance.
-        CollectionError: ``into`` exists; or the scheme differs and the collection does not store
-            Markdown.
-        StoreError: with ``replace``, a plain INSERT added pages to the old collection meanwhile.
-        SchemaError: ``into_schema`` is missing, or older or newer than this package.
-    """
+    """Rebuild the collection of a session, see :meth:`pgsimhash.Store.rebuild`."""
     if options.get("content") or options.get("ignore"):
         raise invalid_argument(
             "a rebuild reads Markdown, of which content and ignore select nothing; read the pages "
             "again (ingest --reread)"
         )
-    session, name = store._session, store.collection.name
+    opened = session.collection
+    name = opened.name
     old_name = into or f"{name}-2" if into_schema is None else name
     new_name = name if into_schema is None else into or name
     with session.connection_in_transaction() as connection:
         session.bound_waits(connection)
         from_schema = schema_of(connection)
         to_schema = into_schema or from_schema
-        follow(connection, store.collection)
+        follow(connection, opened)
         with in_other_schema(connection, to_schema):
             check_schema(connection)
             _check_free(connection, old_name if into_schema is None else new_name)
@@ -98,7 +61,7 @@ def rebuild(
         if to_schema != from_schema:
             # In the other schema, its id is that of another collection.
             fetch(connection, "end_rebuild")
-        source = follow(connection, dataclasses.replace(store.collection, name=old_name))
+        source = follow(connection, dataclasses.replace(opened, name=old_name))
         new_scheme = _new_scheme(source, name, scheme)
         distance = options.get("distance")
         if new_scheme is None:
@@ -139,7 +102,8 @@ def rebuild(
         # In a separate transaction, because other tables may refer to the old pages.
         with session.connection_in_transaction() as connection:
             session.bound_waits(connection)
-            inserted = delete_collection(connection, old_name) - copied
+            old = Calls(connection, open_collection(connection, old_name, create=False))
+            inserted = old.delete_collection() - copied
             if inserted > 0:
                 raise StoreError(
                     "refused",

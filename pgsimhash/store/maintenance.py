@@ -1,0 +1,314 @@
+"""Change, check and delete a collection: its name, settings, policies, marks and runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+import psycopg
+from psycopg.rows import dict_row
+
+from pgsimhash.db.schema_names import in_schema, read_sql, schema_of
+from pgsimhash.db.statements import execute, fetch
+from pgsimhash.errors import NotFoundError
+from pgsimhash.pages.policies import (
+    SETTINGS,
+    MatchOptions,
+    Policy,
+    PolicyOptions,
+    PolicySettings,
+    checked_settings,
+)
+from pgsimhash.pages.records import CollectionStatus, Deletion, Mark, RunRecord, Verdict, Violation
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
+from pgsimhash.runtime import no_progress
+from pgsimhash.store import deleting
+from pgsimhash.store.collection import Collection, follow
+from pgsimhash.store.deleting import Deleted
+from pgsimhash.store.lookups import Calls, read_status, record_values
+from pgsimhash.store.session import Session, retried
+
+if TYPE_CHECKING:
+    from pgsimhash.schemes import Scheme
+
+_SLICE: Final = 20_000  # approximate rows per statement
+
+
+Progress = Callable[[str, int, int], None]
+"""Receives the step, the number of finished items, and the total."""
+
+
+class Maintenance:
+    """The methods of a store that concern its collection as a whole."""
+
+    _session: Session
+
+    @property
+    def collection(self) -> Collection:
+        """The collection as last read: its ``name``, ``scheme``, ``layout`` and settings."""
+        return self._session.collection
+
+    @retried
+    def change_settings(
+        self, *, distance: int | None = None, keep_markdown: bool | None = None
+    ) -> None:
+        """Change settings of the collection; None keeps a value.
+
+        They apply to this store immediately, and to others from their next batch or lookup.
+        Existing verdicts stay: :meth:`rebuild` repeats them. ``distance`` is the default distance,
+        ``keep_markdown`` whether to store the main content of new pages.
+        """
+        with self._session.calls_to_write() as calls:
+            calls.lock()
+            connection, collection = calls
+            if distance is not None:
+                collection.checked_distance(distance)
+            changed = {"distance": distance, "keep_markdown": keep_markdown}
+            kept = {"scheme": None, "normalize_urls": None}
+            fetch(connection, "put_collection", {"name": collection.name, **changed, **kept})
+            self._session.collection = follow(connection, collection)
+
+    def rename(self, name: str, *, swap: bool = False) -> None:
+        """Rename the collection; ``swap`` exchanges its name with another collection.
+
+        It waits for writers to finish their batches. Other stores keep the old name: they raise
+        ``CollectionError``, or after a swap use the other collection if its scheme is the same.
+
+        Raises:
+            CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
+        """
+        with self._session.calls_to_write() as calls:
+            old_name = calls.collection.name
+            calls.fetch("rename_collection", old_name=old_name, new_name=name, swap=swap)
+            self._session.collection = dataclasses.replace(calls.collection, name=name)
+
+    def set_policy(self, pattern: str, **settings: Unpack[PolicyOptions]) -> Policy:
+        """Set the policy of the pages that match ``pattern``, and return it.
+
+        ``settings`` are those of :class:`~pgsimhash.pages.policies.PolicySettings`; others keep
+        their values. The policy applies to future verdicts of all processes; other processes read
+        by ``content`` and ``ignore`` from their second batch on, or a minute later. ``pattern`` is a host, including
+        its subdomains, or ``*``; optionally followed by a path in which ``*`` matches anything:
+        ``example.com/shop/*``. With ``ignore_parameters``, the addresses of all stored pages are
+        set, in batches of 2,000; call it again if that was interrupted.
+        """
+        checked = checked_settings(settings, PolicyOptions)
+        self.collection.checked_distance(checked.distance)
+        selectors = Selectors(checked.content, checked.ignore)
+        if any(selectors):
+            from pgsimhash.schemes.registry import checked_selectors
+
+            checked_selectors(self.collection.scheme, selectors)
+        values = {name: getattr(checked, name) for name in SETTINGS}
+        with self._session.calls_to_write() as calls:
+            policy = calls.records("set_policy", Policy, pattern=pattern, **values)[0]
+            if selectors != NO_SELECTORS:
+                self._session.collection = follow(*calls)
+        last_page: int | None = None if checked.ignore_parameters is None else 0
+        while last_page is not None:
+            with self._session.calls_to_write() as calls:
+                ((last_page,),) = calls.fetch("fill_addresses", after_page=last_page)
+        return policy
+
+    def remove_policy(self, pattern: str) -> bool:
+        """Remove the policy of ``pattern``; return whether there was one."""
+        with self._session.calls_to_write() as calls:
+            removed = bool(calls.fetch("remove_policy", pattern=pattern)[0][0])
+            if calls.collection.selectors is not None:
+                self._session.collection = follow(*calls)
+        return removed
+
+    def count_reread(self, pattern: str = "*") -> int:
+        """Return how many pages that match ``pattern`` were read by other selectors than today's.
+
+        When they are fetched again, they are read differently: see the reason ``selectors_changed``
+        of :class:`~pgsimhash.pages.records.Verdict`.
+        """
+        with self._session.calls_to_read() as calls:
+            return int(calls.fetch("count_reread", pattern=pattern)[0][0])
+
+    def policies(self) -> list[Policy]:
+        """Return the policies of the collection, by host and path."""
+        with self._session.calls_to_read() as calls:
+            return calls.records("policies", Policy)
+
+    def policy_for(self, url: str) -> PolicySettings:
+        """Return the settings that policies define for the page at ``url``."""
+        with self._session.calls_to_read() as calls:
+            page_url = calls.collection.page_url(url)
+            return calls.records("policy_for", PolicySettings, url=page_url)[0]
+
+    def mark(self, a: str, b: str, *, same: bool) -> None:
+        """Mark the pages at two URLs as same (must-link) or different (cannot-link).
+
+        It replaces an earlier mark of the pair. The two pages are decided again in the same
+        transaction, by the policies; copies of them still point to them.
+
+        Raises:
+            NotFoundError: one of the URLs is unknown.
+            ArgumentError: the URLs are equal, or the mark contradicts other marks.
+        """
+        with self._session.calls_to_write() as calls:
+            calls.fetch("mark", same=same, **_two(calls.collection, a, b))
+
+    def unmark(self, a: str, b: str) -> bool:
+        """Remove the mark of two URLs, and decide them again; return whether there was one."""
+        with self._session.calls_to_write() as calls:
+            return bool(calls.fetch("unmark", **_two(calls.collection, a, b))[0][0])
+
+    def marks(self) -> list[Mark]:
+        """Return all marks, in the order in which they were set."""
+        with self._session.calls_to_read() as calls:
+            return calls.marks()
+
+    def runs(self) -> list[RunRecord]:
+        """Return the runs that added pages, the last one first."""
+        with self._session.calls_to_read() as calls:
+            return calls.records("runs", RunRecord)
+
+    def undo_run(self, run_id: int, *, progress: Deleted = no_progress) -> Deletion:
+        """Delete the versions that a run added, and the run.
+
+        URLs revert to their previous versions. Versions that the run only saw again stay, and were
+        last seen when the other runs and single pages saw them. Pages that its writer adds later
+        stay too. Pages of single calls belong to no run, unless :meth:`start_run` began one.
+
+        Raises:
+            NotFoundError: the collection has no such run.
+        """
+        if run_id not in (run.run_id for run in self.runs()):
+            raise NotFoundError(
+                "unknown_run",
+                f"collection {self.collection.name!r} has no run {run_id}; runs() lists them",
+            )
+        return deleting.delete(self._session, progress, run_id=run_id)
+
+    @retried
+    def status(self) -> CollectionStatus:
+        """Return the statistics of the collection."""
+        with self._session.calls_to_read() as calls:
+            return read_status(calls.connection, calls.collection.name)[0]
+
+    @retried
+    def collections(self) -> list[CollectionStatus]:
+        """Return the statistics of every collection of the schema, by name."""
+        with self._session.connection_to_read() as connection:
+            return read_status(connection)
+
+    def delete_collection(self) -> int:
+        """Delete the collection and all its rows; return the number of versions of pages.
+
+        It is one transaction: until it ends, readers see everything, and writers wait.
+
+        Raises:
+            StoreError: the database refuses it, as for rows of yours that refer to its pages.
+        """
+        with self._session.calls_to_write() as calls:
+            return calls.delete_collection()
+
+    def _delete_if_empty(self) -> None:
+        with self._session.calls_to_write() as calls:
+            calls.lock(loaders=True)
+            if not calls.count_pages():
+                calls.delete_collection()
+
+    def check(self, *, repair: bool = False) -> Iterator[Violation]:
+        """Yield every row that contradicts the others, and objects of other roles.
+
+        First come triggers, rules and other objects of the schema that run code of a role other
+        than its owner, and grants with which such a role can create them. No repair changes them.
+
+        The collection is checked in slices, each in one snapshot. So memory is bounded, and
+        concurrent writers cause no false alarm. Only slices with a violation are locked, and only
+        for a repair.
+
+        Raises:
+            StoreError: row security may hide rows from the role.
+        """
+        session = self._session
+        with session.calls_to_read() as calls:
+            slices = 1 + calls.count_pages() // _SLICE
+            objects = foreign_objects(calls.connection)
+        yield from objects
+        for number in range(slices):
+            with session.calls_to_read() as calls:
+                violations = _slice(calls, number, slices, repair=False)
+            if violations and repair:
+                with session.calls_to_write() as calls:
+                    violations = _slice(calls, number, slices, repair=True)
+            yield from violations
+
+    def rebuild(
+        self,
+        into: str | None = None,
+        *,
+        into_schema: str | None = None,
+        scheme: str | Scheme | None = None,
+        keep_markdown: bool | None = None,
+        replace: bool = False,
+        verdicts: Callable[[Verdict], None] = no_progress,
+        progress: Progress = no_progress,
+        **options: Unpack[MatchOptions],
+    ) -> Collection:
+        """Rebuild the collection: all versions arrive again in a new one, which gets its name.
+
+        They keep their order, ids, times and runs, and get new verdicts from the present settings
+        and policies, except for ``content`` and ``ignore``, which need the pages. Marks, policies
+        and runs are copied. It is one transaction: lookups use the old collection until the commit,
+        and an interruption changes nothing. Writers raise ``CollectionError`` (``being_rebuilt``)
+        after a few seconds. Returns the new collection.
+
+        Afterwards this store uses the new collection, like all open stores of the same scheme.
+
+        Args:
+            into: the new name of the old collection, by default its name with ``-2``; with
+                ``into_schema`` the name of the new one, by default the same.
+            into_schema: another schema of the database, which may have another layout. The new
+                collection is created there; the old one and the store stay as they are.
+            scheme: the scheme. It fingerprints the stored Markdown, so it must read pages like the
+                present scheme, and only use what Markdown has. Versions without Markdown fail
+                (``unreadable``). They are omitted, as are versions that are too short for the
+                scheme, and the list of ingested files.
+            keep_markdown: whether to store Markdown; by default like the present one.
+            replace: whether to delete the old collection afterwards.
+            verdicts: receives each new verdict, before the commit.
+            progress: receives the step ``pages``.
+            options: settings for the verdicts; ``distance`` becomes the new default. If the scheme
+                stays, ``min_tokens`` is ignored, because it only concerns new pages.
+
+        Raises:
+            ArgumentError: the scheme or an option is invalid; the scheme needs the pages; or the
+                layout does not support a distance.
+            CollectionError: ``into`` exists; or the scheme differs and the collection does not
+                store Markdown.
+            StoreError: with ``replace``, a plain INSERT added pages to the old collection
+                meanwhile.
+            SchemaError: ``into_schema`` is missing, or older or newer than this package.
+        """
+        from pgsimhash.store.rebuilding import rebuild
+
+        return rebuild(
+            self._session, into, into_schema, scheme, keep_markdown, options,
+            replace=replace, verdicts=verdicts, progress=progress,
+        )  # fmt: skip
+
+
+def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
+    """Return the objects of the schema that run code of another role."""
+    query = in_schema(read_sql("foreign_objects.sql"), schema_of(connection))
+    return [
+        Violation(None, reason, object=f"{described}, of the role {role}")
+        for reason, described, role in execute(connection, query)
+    ]
+
+
+def _slice(calls: Calls, number: int, slices: int, *, repair: bool) -> list[Violation]:
+    values: dict[str, Any] = {"repair": repair, "slice": number, "slices": slices}
+    rows = calls.fetch("check_collection", dict_row, **values)
+    name = calls.collection.name
+    return [Violation(name, **record_values(row), repaired=repair) for row in rows]
+
+
+def _two(collection: Collection, a: str, b: str) -> dict[str, Any]:
+    return {"a": collection.page_url(a), "b": collection.page_url(b)}
