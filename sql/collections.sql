@@ -92,12 +92,9 @@ $$;
 
 -- A collection. To save a statement, it also limits how long the transaction waits for locks, runs a
 -- statement, and idles: a writer that stops within a transaction of the store is terminated, because
--- others wait for its locks. Timeouts that the user has set come before the last resorts (otherwise).
--- Nothing changes if all are NULL. They are not part of the query, which another node may run.
-CREATE FUNCTION pgsimhash._collection(
-    collection text, lock_timeout text, otherwise text, statement_timeout text,
-    statement_otherwise text
-) RETURNS TABLE (
+-- others wait for its locks. Timeouts that the user has set stay. They are not part of the query,
+-- which another node may run.
+CREATE FUNCTION pgsimhash._collection(collection text, limited boolean) RETURNS TABLE (
     collection_id integer, name text, scheme text, layout text, default_distance smallint,
     keep_markdown boolean, normalize_urls boolean, selectors text
 )
@@ -107,18 +104,11 @@ DECLARE
 BEGIN
     PERFORM set_config(s.setting, s.value, true)
     FROM (VALUES
-        ('statement_timeout', coalesce(statement_timeout, CASE
-            WHEN current_setting('statement_timeout') = '0'
-                AND (lock_timeout IS NOT NULL OR no_lock_timeout)
-            THEN statement_otherwise
-        END)),
-        ('lock_timeout', coalesce(lock_timeout, CASE WHEN no_lock_timeout THEN otherwise END)),
-        (
-            'idle_in_transaction_session_timeout',
-            CASE current_setting('idle_in_transaction_session_timeout') WHEN '0' THEN otherwise END
-        )
-    ) AS s (setting, value)
-    WHERE s.value IS NOT NULL;
+        ('lock_timeout', '5min', true),
+        ('idle_in_transaction_session_timeout', '5min', true),
+        ('statement_timeout', '10min', no_lock_timeout)
+    ) AS s (setting, value, applies)
+    WHERE limited AND s.applies AND current_setting(s.setting) = '0';
     RETURN QUERY
     SELECT
         c.collection_id, c.name, c.scheme, pgsimhash.layout(), c.default_distance, c.keep_markdown,

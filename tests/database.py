@@ -21,6 +21,11 @@ from tests.programs import wait_until
 T = TypeVar("T")
 
 
+def with_setting(dsn: str, setting: str) -> str:
+    """A DSN whose connections have a setting of PostgreSQL, such as ``lock_timeout=9s``."""
+    return make_conninfo(dsn, options=f"-c {setting}")
+
+
 def run_sql(
     dsn: str, statement: str | sql.Composed, values: Sequence[Any] | Mapping[str, Any] | None = None
 ) -> list[Any]:

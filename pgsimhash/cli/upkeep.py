@@ -94,13 +94,17 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
     Pages revert to their previous versions. Prints a JSON line with the run and the number of
     deleted versions.
     """
-    known = {record.run_id: record for record in store.runs()}
-    if number is None and not known:
-        raise NotFoundError("unknown_run", "there is no run to undo")
-    run_id = next(iter(known)) if number is None else number
+    found = next((known for known in store.runs() if number in (None, known.run_id)), None)
+    if found is None:
+        name = store.collection.name
+        missing = "to undo" if number is None else number
+        raise NotFoundError(
+            "unknown_run",
+            f"no run {missing}; pgsimhash run list --collection {name} lists the runs",
+        )
     with _deleting() as progress:
-        deleted = store.undo_run(run_id, progress=progress)
-    terminal.record({**known[run_id].as_json(), **deleted.as_json(urls=urls)})
+        deleted = store.undo_run(found.run_id, progress=progress)
+    terminal.record({**found.as_json(), **deleted.as_json(urls=urls)})
     if not deleted.deleted:
         show.message("The run had added no page, so no version was deleted.")
 

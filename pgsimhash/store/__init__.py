@@ -40,8 +40,6 @@ def connect(
     normalize_urls: bool | None = None,
     schema: str | None = None,
     prepare: bool | None = None,
-    lock_timeout: float | None = None,
-    statement_timeout: float | None = None,
     retry_seconds: float | None = None,
     on_event: OnEvent | None = None,
 ) -> Store:
@@ -71,14 +69,6 @@ def connect(
         schema: the schema of the tables; None means PGSIMHASH_SCHEMA, else "pgsimhash".
         prepare: whether frequent statements are prepared, on connections that the store opens. Some
             transaction poolers do not support it. None means yes, unless a pooler is detected.
-        lock_timeout: how many seconds a transaction waits for other writers before it raises a
-            StoreError that names them; 0 waits forever. None means five minutes in the store's own
-            transactions, unless the role or the DSN sets ``lock_timeout``; your own transactions
-            keep their setting. A given value applies until the transaction ends.
-        statement_timeout: how many seconds a statement of a lookup or batch may run before it
-            raises a StoreError; 0 means no limit. None means five minutes more than
-            ``lock_timeout`` for writes, unless the role or the DSN sets a timeout, and the existing
-            setting for lookups.
         retry_seconds: for how long to retry a lookup or batch after a lost connection or a
             transaction that the server aborted. Each takes effect once. 0 disables retries, None
             means a minute. Nothing is retried in your own transactions.
@@ -110,8 +100,6 @@ def connect(
         collection,
         create=create,
         schema=schema,
-        lock_timeout=lock_timeout,
-        statement_timeout=statement_timeout,
         retry_seconds=retry_seconds,
         on_event=on_event,
         scheme=scheme,

@@ -78,8 +78,6 @@ class ConnectOptions(TypedDict, total=False):
     keep_markdown: bool | None
     normalize_urls: bool | None
     schema: str | None
-    lock_timeout: float | None
-    statement_timeout: float | None
     retry_seconds: float | None
     on_event: OnEvent | None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 _HOW_TO_CREATE: Final = (
     ", or create it: connect(create=True), PGSIMHASH_CREATE in Scrapy, `pgsimhash ingest --create`"
 )
-# The timeouts of a transaction; see :class:`pgsimhash.store.session.Session`.
-_BOUNDS: Final = ("lock_timeout", "otherwise", "statement_timeout", "statement_otherwise")
 
 
 class CollectionSettings(TypedDict, total=False):
@@ -78,15 +75,15 @@ class Collection(JsonRecord):
 def open_collection(
     connection: psycopg.Connection[Any],
     name: str,
-    bounds: Mapping[str, str | None] | None = None,
     *,
     create: bool | None,
+    limited: bool = False,
     **settings: Unpack[CollectionSettings],
 ) -> Collection:
     """Return the collection ``name``; ``create`` is that of :func:`pgsimhash.connect`."""
     for setting in ("keep_markdown", "normalize_urls"):
         check_type(settings.get(setting), bool | None, f"{setting} is True or False")
-    collection = find_collection(connection, name, bounds)
+    collection = find_collection(connection, name, limited=limited)
     if collection is None and (name == "default" if create is None else create):
         _create(connection, name, settings)
         collection = find_collection(connection, name)
@@ -120,11 +117,11 @@ def _create(connection: psycopg.Connection[Any], name: str, settings: Collection
 
 
 def find_collection(
-    connection: psycopg.Connection[Any], name: str, bounds: Mapping[str, str | None] | None = None
+    connection: psycopg.Connection[Any], name: str, *, limited: bool = False
 ) -> Collection | None:
-    """Return the collection ``name``, or None; ``bounds`` sets the transaction's timeouts."""
+    """Return the collection ``name``, or None; ``limited`` sets the transaction's timeouts."""
     text_size("the name", name)
-    parameters = {"collection": name, **dict.fromkeys(_BOUNDS), **(bounds or {})}
+    parameters = {"collection": name, "limited": limited}
     rows = fetch(connection, "collection", parameters, class_row(Collection))
     return rows[0] if rows else None
 
@@ -135,12 +132,10 @@ def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def follow(
-    connection: psycopg.Connection[Any],
-    opened: Collection,
-    bounds: Mapping[str, str | None] | None = None,
+    connection: psycopg.Connection[Any], opened: Collection, *, limited: bool = False
 ) -> Collection:
     """Return the collection of the same scheme that has the name of ``opened`` now."""
-    collection = find_collection(connection, opened.name, bounds)
+    collection = find_collection(connection, opened.name, limited=limited)
     if collection is None:
         raise CollectionError(
             "unknown",

@@ -1,10 +1,9 @@
 """The attempts and transactions of a store, over connections that it checks out."""
 
-import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial, wraps
 from numbers import Real
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
@@ -30,10 +29,6 @@ RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
 ROW_SECONDS: Final = 60.0  # how old the row of a collection may be when a page is read
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
-# How long the store's own transactions wait for each lock, and run a statement after it.
-_LOCK_SECONDS: Final = 300
-LOCK_TIMEOUT: Final = f"{_LOCK_SECONDS}s"
-_LONGEST: Final = 2**31 // 1000  # PostgreSQL's maximum in seconds: 24 days
 
 # May succeed when the transaction is repeated.
 _ABORTED: Final = (
@@ -76,8 +71,6 @@ class Session:
         *,
         create: bool | None = None,
         schema: str | None = None,
-        lock_timeout: float | None = None,
-        statement_timeout: float | None = None,
         retry_seconds: float | None = None,
         on_event: OnEvent | None = None,
         **settings: Unpack[CollectionSettings],
@@ -92,22 +85,11 @@ class Session:
         self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
         self._retry_seconds = RETRY_SECONDS if retry_seconds is None else retry_seconds
         self._on_event = on_event
-        locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
-        # For one transaction only: the next one may use another server behind a pooler.
-        self.bounds = {
-            "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
-            "otherwise": LOCK_TIMEOUT if connections.owned else "0",
-            "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
-            # With an unlimited lock timeout, statements are not limited either.
-            "statement_otherwise": (
-                f"{locks + _LOCK_SECONDS:.0f}s" if connections.owned and locks else "0"
-            ),
-        }
         try:
             with self.connection_in_transaction() as connection:
                 check_schema(connection)
                 self.collection = open_collection(
-                    connection, collection, self.bounds, create=create, **settings
+                    connection, collection, limited=connections.owned, create=create, **settings
                 )
                 self._read_at = time.monotonic()
         except BaseException:
@@ -197,17 +179,11 @@ class Session:
     @contextmanager
     def connection_to_read(self) -> Iterator[psycopg.Connection[Any]]:
         """Check out a connection for statements that read, outside a transaction of the store."""
-        # The timeout applies to one transaction only, because of poolers.
-        limit = self.bounds["statement_timeout"]
-        with self._connection() as connection:
-            if _is_alone(connection) and limit is None:
-                yield connection
-                return
-            with _block(connection):
-                if limit is not None:
-                    bounds = {"statement_timeout": limit}
-                    find_collection(connection, self.collection.name, bounds)
-                yield connection
+        with (
+            self._connection() as connection,
+            nullcontext() if _is_alone(connection) else _block(connection),
+        ):
+            yield connection
 
     @contextmanager
     def connection_in_transaction(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
@@ -233,9 +209,8 @@ class Session:
                 _in_transaction.discard(connection)
 
     def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
-        """Limit how long the transaction waits for locks, and how long it may idle."""
-        bounds = {name: self.bounds[name] for name in ("lock_timeout", "otherwise")}
-        find_collection(connection, self.collection.name, bounds)
+        """Limit how long the store's own transaction waits for locks, and how long it may idle."""
+        find_collection(connection, self.collection.name, limited=self.connections.owned)
 
     @contextmanager
     def calls_to_read(self, *, one_transaction: bool = False) -> Iterator[Calls]:
@@ -262,7 +237,7 @@ class Session:
     def calls_to_write(self) -> Iterator[Calls]:
         """Write to the collection that has the name now, in a transaction."""
         with self.connection_in_transaction() as connection:
-            yield self._follow(connection, self.bounds)
+            yield self._follow(connection, limited=self.connections.owned)
 
     def refresh(self) -> None:
         """Read the row of the collection again, if it was read a minute ago or before."""
@@ -270,10 +245,8 @@ class Session:
             with self.connection_to_read() as connection:
                 self._follow(connection)
 
-    def _follow(
-        self, connection: psycopg.Connection[Any], bounds: Mapping[str, str | None] | None = None
-    ) -> Calls:
-        self.collection = follow(connection, self.collection, bounds)
+    def _follow(self, connection: psycopg.Connection[Any], *, limited: bool = False) -> Calls:
+        self.collection = follow(connection, self.collection, limited=limited)
         self._read_at = time.monotonic()
         return Calls(connection, self.collection)
 
@@ -321,12 +294,6 @@ def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
 def _is_alone(connection: psycopg.Connection[Any]) -> bool:
     """Return whether each statement is its own transaction."""
     return connection.autocommit and is_idle(connection)
-
-
-def _milliseconds(name: str, seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    return str(math.ceil(check_number(name, seconds, 0, _LONGEST, Real) * 1000))
 
 
 _in_transaction: WeakSet[psycopg.Connection[Any]] = WeakSet()

@@ -338,9 +338,8 @@ def refuse_or_accept(function: Callable[..., Any], good: dict[str, Any]) -> None
 
 
 def test_options_of_connect_are_refused(dsn: str) -> None:
-    limits = ("lock_timeout", "statement_timeout", "retry_seconds")
     wrong: list[tuple[str, Any]]
-    wrong = [(name, value) for name in limits for value in ("5", -1, float("nan"), 2**31)]
+    wrong = [("retry_seconds", value) for value in ("5", -1, float("nan"), 2**31)]
     wrong += [("collection", 5), ("scheme", 5), ("schema", 5), ("on_event", "print")]
     wrong += [(name, ARRAY) for name in ("scheme", "schema", "keep_markdown", "normalize_urls")]
     wrong += [("prepare", ARRAY), ("retry_seconds", ARRAY)]

@@ -90,7 +90,7 @@ def test_an_empty_selector_is_none_below_a_policy_that_has_some(store: Store, ds
     # It is read whole, as if no policy had selectors.
     store.ingest(url, page)
     assert page_at(store, url).selectors is None
-    assert maintenance.count_reread(store) == 0
+    assert store.count_reread() == 0
 
 
 def test_processes_read_by_selectors_too(store: Store) -> None:
@@ -207,7 +207,7 @@ def test_a_batch_is_read_by_one_version_of_the_policies(
         for verdict in other.ingest_many(pages(), jobs=jobs):
             missing.append(verdict.content_missing)
             # Those before the change alone, although a batch has room for all.
-            assert (maintenance.runs(store)[0].pages > 5) == verdict.content_missing
+            assert (store.runs()[0].pages > 5) == verdict.content_missing
         assert missing == [False] * 5 + [True] * 7
 
 

@@ -12,7 +12,7 @@ from pgsimhash import Store, connect
 from pgsimhash.errors import CollectionError, NotFoundError, StoreError
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
-from tests.database import after_a_wait, insert_page, run_sql, simhashes_in
+from tests.database import after_a_wait, insert_page, run_sql, simhashes_in, with_setting
 from tests.refusals import because, sqlstate
 from tests.store.content import content, original_of, page_at
 from tests.store.pages import FAR
@@ -110,7 +110,7 @@ class TestRuns:
             assert page_at(store, "https://a.example/1").run_id == store.runs()[1].run_id
             with connect(dsn, collection="other", create=True) as other:
                 (run,) = other.runs()
-            with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
+            with pytest.raises(NotFoundError, match="has no run 3"):
                 store.undo_run(run.run_id)
 
     def test_undo_reverts_to_the_versions_before(self, store: Store) -> None:
@@ -242,7 +242,7 @@ def write(job: tuple[str, int]) -> int:
 
 @pytest.mark.one_server("it inserts a page without the package")
 def test_the_simhash_of_a_page_that_is_being_inserted_stays(dsn: str) -> None:
-    with connect(dsn, lock_timeout=0.2) as store, psycopg.connect(dsn) as loader:
+    with connect(with_setting(dsn, "lock_timeout=200ms")) as store, psycopg.connect(dsn) as loader:
         store.add_page("https://a.example/", 7)
         insert_page(loader, "https://b.example/", 7)
         # Nobody sees that page yet, and the simhash exists for both of them.

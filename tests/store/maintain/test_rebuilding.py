@@ -23,7 +23,14 @@ from pgsimhash.errors import (
 )
 from pgsimhash.schema import migrate
 from tests.conftest import ROOT
-from tests.database import after_a_wait, end_others, insert_page, run_sql, wait_for_a_lock
+from tests.database import (
+    after_a_wait,
+    end_others,
+    insert_page,
+    run_sql,
+    wait_for_a_lock,
+    with_setting,
+)
 from tests.store.content import content, indexed
 from tests.store.maintain.test_rebuilding_scheme import WORDS
 from tests.store.maintain.test_rebuilding_verdicts import crawl, put_marks, stored_ones
@@ -157,7 +164,7 @@ def test_writers_are_refused_meanwhile_and_lookups_go_on(
     def meanwhile() -> None:
         # The function may look up with the store itself.
         assert full.get(url(1)) is not None
-        with connect(dsn, lock_timeout=0.1, retry_seconds=0) as other:
+        with connect(with_setting(dsn, "lock_timeout=100ms"), retry_seconds=0) as other:
             assert [match.url for match in other.find(1, 0)] == [url(1)]
             for write in WRITES:
                 with pytest.raises(CollectionError, match="is being rebuilt: gave up") as refused:
