@@ -462,7 +462,7 @@ class Event:
 
     Attributes:
         name: ``ingest`` for a stored batch, ``decide`` for one that was only decided, else the name
-            of the lookup method, such as ``find``, which may be that of several asyncio tasks.
+            of the lookup method, such as ``find``.
         collection: the name of the collection.
         run_id: the run of a stored batch.
         seconds: the duration, including retries and waiting for other writers.

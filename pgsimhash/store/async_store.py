@@ -15,6 +15,8 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
 from typing import (
@@ -22,7 +24,6 @@ from typing import (
     Any,
     Concatenate,
     Final,
-    NamedTuple,
     ParamSpec,
     Self,
     TypedDict,
@@ -35,7 +36,7 @@ import psycopg
 from pgsimhash.db.connections import connections_of
 from pgsimhash.db.statements import await_
 from pgsimhash.pages.policies import MatchOptions
-from pgsimhash.pages.records import Input, Item, Match, OnEvent, Pause, Verdict
+from pgsimhash.pages.records import Input, Item, OnEvent, Pause, Verdict
 from pgsimhash.reading.workers import PAGE_SECONDS, PageReader, check_reading
 from pgsimhash.runtime import requires
 from pgsimhash.schema.deployed import open_deployed
@@ -44,7 +45,7 @@ from pgsimhash.search.clusters import Cluster
 from pgsimhash.store import batches
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session
-from pgsimhash.store.store import Store, check_query
+from pgsimhash.store.store import Store
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
@@ -66,7 +67,7 @@ _T = TypeVar("_T")
 _V = TypeVar("_V")
 
 _END: Any = object()
-_STATEMENT_CALLS: Final = 64  # per statement; bounds how long the first waits for the last
+_BATCH_CALLS: Final = 64  # per transaction; bounds how long the first waits for the last
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -178,8 +179,8 @@ class AsyncStore:
 
     Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
     DSN, a connection or a session, calls wait for one another. If the store commits, concurrent
-    calls of :meth:`find` share a statement, and those of :meth:`ingest` and :meth:`add_page` a
-    transaction. A page whose task is cancelled may be stored.
+    calls of :meth:`ingest` and :meth:`add_page` share a transaction. A page whose task is cancelled
+    may be stored.
     """
 
     def __init__(self, store: _GreenletStore, reader: PageReader) -> None:
@@ -214,22 +215,7 @@ class AsyncStore:
         """See :attr:`pgsimhash.Store.collection`."""
         return self._store.collection
 
-    async def find(
-        self,
-        simhash: int,
-        distance: int | None = None,
-        *,
-        limit: int | None = None,
-        signature: int | None = None,
-    ) -> list[Match]:
-        """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
-        if signature is None and self._store._session.connections.owned:
-            # Without a greenlet for each of them.
-            limit = check_query(self.collection, simhash, distance, limit, signature)
-            matches: list[Match] = await self._store.finds.call((simhash, limit), distance)
-            return matches
-        return await self.run_sync(Store.find, simhash, distance, limit=limit, signature=signature)
-
+    find = _awaited(Store.find)
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)
     has_near = _awaited(Store.has_near)
@@ -274,32 +260,12 @@ class AsyncStore:
 
 
 class _GreenletStore(Store):
-    """A store in a greenlet, whose concurrent calls for one page each share statements."""
+    """A store in a greenlet, whose concurrent calls for one page each share a transaction."""
 
     def __init__(self, session: Session, reader: PageReader) -> None:
         super().__init__(session)
         self._reader = reader
-        # The next statement is sent while the server answers the first.
-        self.finds = TaskBatcher(self._find_all, statements=2)
         self._decisions = TaskBatcher(self._decide_all)
-
-    async def _find_all(
-        self, queries: list[tuple[int, int | None]], distance: int | None
-    ) -> list[list[Match]]:
-        simhashes, limits = zip(*queries, strict=True)
-
-        def find() -> list[list[Match]]:
-            with self._session.calls_by_name(distance) as calls:
-                matches = calls.find(simhashes, distance)
-            return [part[:limit] for part, limit in zip(matches, limits, strict=True)]
-
-        def found(matches: list[list[Match]]) -> dict[str, int]:
-            return {"found": sum(map(len, matches))}
-
-        matches: list[list[Match]] = await greenlet_spawn(
-            self._session.attempt, "find", len(queries), find, found
-        )
-        return matches
 
     def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
         # All at once, so that no transaction stays open when the caller leaves the loop.
@@ -351,8 +317,9 @@ class _GreenletStore(Store):
                 own.close()
 
 
-class _Call(NamedTuple):
-    """The call of one task, its size in bytes, and the future that the task awaits."""
+@dataclass(slots=True, eq=False)
+class _Call:
+    """The call of one task, its size in bytes, and its future answer."""
 
     value: Any
     options: Any
@@ -361,47 +328,38 @@ class _Call(NamedTuple):
 
 
 class TaskBatcher:
-    """Combine the calls of several tasks with equal options into one statement.
+    """Combine the calls of several tasks with equal options into one transaction.
 
-    Calls that arrive during a statement are part of the next one; ``statements`` may run at once. A
-    single call is sent immediately. A call whose task is cancelled may still have an effect.
+    Calls that arrive during a transaction are part of the next one; a single call is sent
+    immediately. A call whose task is cancelled may still have an effect.
     """
 
-    def __init__(
-        self,
-        answer_all: Callable[[list[Any], Any], Awaitable[Sequence[Any]]],
-        *,
-        statements: int = 1,
-    ) -> None:
-        self._answer_all, self._statements = answer_all, statements
+    def __init__(self, answer_all: Callable[[list[Any], Any], Awaitable[Sequence[Any]]]) -> None:
+        self._answer_all = answer_all
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[_Call] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
 
     async def call(self, value: Any, options: Any, size: int = 0) -> Any:
         """Return the answer to a call that sends ``size`` bytes."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             # The tasks of a closed loop never end.
-            self._loop, self._waiting, self._tasks = loop, deque(), set()
+            self._loop, self._waiting, self._turn = loop, deque(), asyncio.Lock()
         call = _Call(value, options, size, loop.create_future())
         self._waiting.append(call)
-        self._start()
-        return await call.answer
+        try:
+            async with self._turn:
+                while call in self._waiting:
+                    # A task of its own, so that a cancelled call does not end those of others.
+                    await asyncio.shield(asyncio.create_task(self._answer(self._next())))
+            return await call.answer
+        finally:
+            call.answer.cancel()
+            with suppress(ValueError):
+                self._waiting.remove(call)
 
-    def _start(self, ended: asyncio.Task[None] | None = None) -> None:
-        if ended is not None:
-            self._tasks.discard(ended)
-        if self._waiting and len(self._tasks) < self._statements:
-            task = asyncio.create_task(self._answer())
-            self._tasks.add(task)
-            # A callback, because a task that is cancelled before its first step runs no line.
-            task.add_done_callback(self._start)
-
-    async def _answer(self) -> None:
-        batch = self._next()
-        if not batch:
-            return
+    async def _answer(self, batch: list[_Call]) -> None:
         try:
             answers = await self._answer_all([call.value for call in batch], batch[0].options)
             for call, answer in zip(batch, answers, strict=True):
@@ -411,24 +369,18 @@ class TaskBatcher:
             for call in batch:
                 if not call.answer.done():
                     call.answer.set_exception(error)
-        except asyncio.CancelledError:
+        finally:
             for call in batch:
                 call.answer.cancel()
-            raise
 
     def _next(self) -> list[_Call]:
-        """Take the calls for the next statement, without those of cancelled tasks."""
+        """Take the calls for the next transaction: those with the options of the first."""
+        options, size = self._waiting[0].options, 0
         batch: list[_Call] = []
-        others: list[_Call] = []
-        size = 0
-        while self._waiting and len(batch) < _STATEMENT_CALLS and size < batches.BATCH_BYTES:
-            call = self._waiting.popleft()
-            if call.answer.done():
-                continue
-            if batch and call.options != batch[0].options:
-                others.append(call)
-                continue
+        for call in [each for each in self._waiting if each.options == options]:
+            if len(batch) == _BATCH_CALLS or size >= batches.BATCH_BYTES:
+                break
+            self._waiting.remove(call)
             batch.append(call)
             size += call.size
-        self._waiting.extendleft(reversed(others))
         return batch
