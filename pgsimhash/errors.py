@@ -65,7 +65,7 @@ class PageError(PgsimhashError, ValueError):
         "needs_script": "it is empty until a browser runs its scripts",
         "policy": "it has fewer words than `min_tokens`",
         "too_large": "it is larger than `max_bytes`, or has too many elements",
-        "not_html": "the bytes are an image, an archive, a PDF or another binary format",
+        "not_html": "it is a PDF, an image or another binary format, or only a path or URL",
         "unreadable": "a missing file, a broken record, or a value that cannot be stored",
         "invalid_url": "its URL is not absolute, or is too long",
         "crashed": "its process crashed, or an unexpected exception, which the detail names",
@@ -147,8 +147,7 @@ class NoServerError(StoreError):
 
     reasons: ClassVar[_Codes] = {
         "invalid_dsn": "the DSN is invalid, or names another database system",
-        "no_server": "no server answers, or it starts, stops or has too many connections",
-        "login_refused": "the server refuses the user, password, database or encryption",
+        "no_server": "no server answers, or it refuses the connection",
         "connection_lost": "the connection was lost; committed work stays",
         "embedded": "the embedded server is not installed, cannot use its folder or does not start",
     }

@@ -30,7 +30,8 @@ BEGIN
 END
 $$;
 
--- Deletes all pages of a host like delete_page; returns the number of versions.
+-- Deletes all pages of a host, without its subdomains, like delete_page; returns the number of
+-- versions.
 CREATE FUNCTION pgsimhash.delete_host(host text, collection text DEFAULT 'default')
 RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -442,6 +443,10 @@ BEGIN
             LIMIT batch
         );
     ELSIF host IS NOT NULL THEN
+        IF pgsimhash.host_of('https://' || host) IS DISTINCT FROM host THEN
+            RAISE EXCEPTION '"%" is not a host', host
+                USING ERRCODE = 'PS010', HINT = 'Give a name such as example.com.';
+        END IF;
         next_pages := ARRAY(
             SELECT p.page_id
             FROM pgsimhash.pages AS p

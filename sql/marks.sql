@@ -84,7 +84,7 @@ BEGIN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
             USING ERRCODE = 'PS015',
-            HINT = 'Remove one of them first: pgsimhash mark --remove; pgsimhash mark lists them.';
+            HINT = 'Remove one of these marks first (unmark, --remove).';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same) VALUES (own_id, low, high, same);
 END

@@ -482,7 +482,7 @@ BEGIN
         RAISE EXCEPTION 'the policy has distance %, which layout % does not support',
             distance, pgsimhash.layout()
             USING ERRCODE = 'PS013',
-            HINT = 'Give a smaller distance, or another layout: collection rebuild --into-schema.';
+            HINT = 'Give a smaller distance, or rebuild with another layout (into_schema).';
     END IF;
     RETURN distance;
 END

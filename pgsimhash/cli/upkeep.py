@@ -14,7 +14,7 @@ import pgsimhash
 from pgsimhash import analysis
 from pgsimhash.cli import options, show, terminal
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.pages.urls import check_url, host_of, lowered
+from pgsimhash.pages.urls import check_url
 
 if TYPE_CHECKING:
     from pgsimhash.store.deleting import Deleted
@@ -30,15 +30,13 @@ _urls_option = options.flag(
 @_urls_option
 @options.with_store
 def delete(store: pgsimhash.Store, url: str | None, host: str | None, urls: bool) -> None:
-    """Delete a page, or all pages of a host.
+    """Delete a page, or all pages of a host, without its subdomains.
 
     Writers can continue; after Ctrl-C the same command continues. Prints a JSON line with the
     number of deleted versions. Exits with 1 if there were none.
     """
     if (url is None) == (host is None):
         raise click.UsageError("give one of --url and --host")
-    if host is not None and host_of(f"https://{host}") != lowered(host):
-        raise click.UsageError(f"{host!r} is not a host; give a name such as example.com")
     if host is None:
         deleted = store.delete_page(url or "")
     else:

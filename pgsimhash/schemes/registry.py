@@ -8,6 +8,7 @@ signature of ``read_article``.
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,6 +47,9 @@ from pgsimhash.schemes.interop import CategoryWords, read_with_references
 from pgsimhash.search.layout import DISTANCE_MAX
 
 _Read = TypeVar("_Read", bound=PageFields)
+
+# What a caller passed instead of a page.
+_PLACE: Final = re.compile(r"(?i)https?://\S+|[\w.~/\\:%-]+\.(?:x?html?|txt|md|pdf|json|gz)")
 
 
 class Vote(NamedTuple):
@@ -109,7 +113,7 @@ class Scheme:
     def _hashed(self, article: Article) -> tuple[Hashes, NDArray[np.float64], int]:
         """Return the hashes and the weights of an article's features, and its number of tokens."""
         tokens = self.tokenize(article.text)[:TOKENS_MAX]
-        self._check_length(len(tokens))
+        self._check_length(len(tokens), article)
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         return self.hash_features(weighted.keys()), weights, len(tokens)
@@ -118,10 +122,10 @@ class Scheme:
         if article.native is not None and type(weigh) is BlockWeights:
             native = article.native.vote(tuple(OCCURRENCES.values()), weigh.damping, EVENED)
             if native is not None:
-                self._check_length(Vote(*native).tokens)
+                self._check_length(Vote(*native).tokens, article)
                 return Vote(*native)
         words = words_of(article)
-        self._check_length(words.length)
+        self._check_length(words.length, article)
         names, sums = sums_of_occurrences(words)
         hashes = self.hash_features(names)
         signature = signature_hashes(hashes, sums / (sums + EVENED))
@@ -142,8 +146,12 @@ class Scheme:
         hashes, weights, _ = self._hashed(article)
         return vote(hashes, weights)
 
-    def _check_length(self, tokens: int) -> None:
+    def _check_length(self, tokens: int, article: Article) -> None:
         if tokens < self.min_tokens:
+            if _PLACE.fullmatch(text := article.text.strip()):
+                raise PageError(
+                    "not_html", f"{text!r:.80} is a path or a URL; give the page that it names"
+                )
             raise PageError(
                 "too_short",
                 f"the main content has {tokens} words, and a fingerprint needs "

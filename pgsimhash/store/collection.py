@@ -171,17 +171,11 @@ def _check_settings(collection: Collection, settings: CollectionSettings) -> Non
         present = getattr(collection, "default_distance" if setting == "distance" else setting)
         if value in (None, present):
             continue
-        option = setting.replace("_", "-")
-        choice = (
-            f"--{'no-' * present}{option}" if isinstance(present, bool) else f"--{option} {value}"
+        advice = (
+            "Store.change_settings() or `pgsimhash collection set` changes it"
+            if setting in ("distance", "keep_markdown")
+            else f"create another collection with it, such as {name}-2"
         )
-        if setting in ("distance", "keep_markdown"):
-            advice = f"to change it: pgsimhash collection set {name} {choice}"
-        else:
-            advice = (
-                f"open another collection, such as {name}-2; to create it: "
-                f"pgsimhash collection create {name}-2 {choice}"
-            )
         raise _other_settings(f"{name!r} has {setting} {present}, not {value}; {advice}")
 
 

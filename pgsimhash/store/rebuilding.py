@@ -42,7 +42,7 @@ def rebuild(
     if options.get("content") or options.get("ignore"):
         raise invalid_argument(
             "a rebuild reads Markdown, of which content and ignore select nothing; read the pages "
-            "again (ingest --reread)"
+            "again (reread=True, --reread)"
         )
     opened = session.collection
     name = opened.name
@@ -109,7 +109,7 @@ def rebuild(
                     "refused",
                     f"{inserted} {'page was' if inserted == 1 else 'pages were'} inserted into "
                     f"{old_name!r} during the rebuild, so it is not deleted; add them to "
-                    f"{target.name!r}, and delete it: pgsimhash collection delete {old_name}",
+                    f"{target.name!r}, and delete {old_name!r}",
                 )
     return target
 
@@ -119,9 +119,8 @@ def _check_free(connection: psycopg.Connection[Any], name: str) -> None:
         schema = schema_of(connection)
         raise CollectionError(
             "taken",
-            f"collection {name!r} exists already in the schema {schema}; delete it (pgsimhash "
-            f"collection delete {name} --schema {schema}), or give another name with into= "
-            "(--into)",
+            f"collection {name!r} exists already in the schema {schema}; delete it, or give "
+            "another name with into= (--into)",
         )
 
 
@@ -138,9 +137,8 @@ def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> S
     if not source.keep_markdown:
         raise CollectionError(
             "other_settings",
-            f"collection {name!r} stores no Markdown, so another scheme needs the pages: "
-            f"pgsimhash ingest --create --collection {name}-2 --scheme {recipe.name} PATH, then "
-            f"pgsimhash collection rename {name} {name}-2 --swap",
+            f"collection {name!r} stores no Markdown, so another scheme needs the pages: ingest "
+            f"them into a new collection, such as {name}-2, and swap the names by a rename",
         )
     return recipe
 

@@ -533,7 +533,7 @@ class Store(Maintenance):
         return deleting.delete(self._session, no_progress, url=self.collection.page_url(url))
 
     def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
-        """Delete all pages of a host."""
+        """Delete all pages of a host, such as ``example.com``, without its subdomains."""
         text_size("the host", host)
         return deleting.delete(self._session, progress, host=lowered(host))
 

@@ -190,7 +190,7 @@ def test_a_collection_is_copied_into_a_schema_of_another_layout(run: Run, folder
     assert (copy["name"], copy["layout"]) == ("default", "5 choose 2")
     assert "The old collection" not in done.stderr
     assert run("status", "--schema", "wide").lines[0]["pages"] == 3
-    run(*rebuild).ends(2, "pgsimhash collection delete default --schema wide")
+    run(*rebuild).ends(2, "exists already in the schema wide; delete it")
     assert run(*rebuild, "--into", "moved", "--replace").lines[0]["name"] == "moved"
     assert run("status").lines == []
 

@@ -90,7 +90,9 @@ def test_bytes_boilerplate_links_and_images_do_not_count(other: str | bytes) -> 
     *((page, "too_short") for page in (
         "", "<p>Page not found</p>", "<script>let a = 'one two'</script>", b"", b"   \n",
         b"<!doctype html>", b"<!-- only a comment -->", b"\xff\xfe", b"\xff\xfe\xfd",
-    )), (b"%PDF-1.7\n tide", "not_html"),
+    )), *((page, "not_html") for page in (
+        b"%PDF-1.7\n tide", "pages/tide-pools.html", b"C:\\pages\\a.htm", "https://a.example/b?c",
+    )),
 ])  # fmt: skip
 def test_a_page_without_text_has_no_fingerprint(page: str | bytes, reason: str) -> None:
     with pytest.raises(PageError, check=because(reason)):

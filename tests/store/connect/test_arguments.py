@@ -132,6 +132,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "report: a distance": lambda store: analysis.report(store, 13),
     "report: a rule": lambda store: analysis.report(store, canonical="best"),
     "report: a linkage": lambda store: analysis.report(store, linkage="chain"),  # type: ignore[arg-type]
+    "delete_host: no host": lambda store: store.delete_host(A),
     "mark: equal URLs": lambda store: store.mark(B, B, same=True),
     "set_policy: no setting": lambda store: store.set_policy("*"),
     "set_policy: a pattern": lambda store: store.set_policy("a b", distance=3),
@@ -184,6 +185,9 @@ IN_SQL = {
     "seen: a time": [f"seen('{A}', '2999-01-01')", f"gone('{A}', '1969-01-01')"],
     "expire: nothing": ["expire(interval '0')", "expire(interval '-1 day')"],
     "expire: before the year 1": ["expire(interval '9999 years')"],
+    "delete_host: no host": [
+        f"delete_host('{host}')" for host in ("", A, "a.example/x", "a b", "a.example:80")
+    ],
     "mark: equal URLs": [f"mark('{B}', '{B}', true)"],
     "undo_run: no such run": ["undo_run(7)"],
     "set_policy: no setting": ["set_policy('*')"],

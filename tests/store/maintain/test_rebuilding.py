@@ -313,7 +313,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"into_schema": "newer"}, SchemaError, "9999"),
     ({"scheme": "pgsimhash-interop-1"}, ArgumentError, "it reads pages differently; ingest the"),
     ({"scheme": "pgsimhash-text-1"}, ArgumentError, "it reads pages differently; ingest the pages"),
-    ({"scheme": WORDS}, CollectionError, "stores no Markdown.*ingest --create --collection"),
+    ({"scheme": WORDS}, CollectionError, "stores no Markdown.*into a new collection, such as"),
     ({"scheme": "none"}, ArgumentError, "there is no scheme 'none'"),
 ]
 

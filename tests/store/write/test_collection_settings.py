@@ -117,17 +117,17 @@ def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> N
     with connect(dsn, collection="news", create=True, keep_markdown=True) as store:
         assert store.collection.keep_markdown
     connect(dsn, collection="news").close()
-    with pytest.raises(CollectionError, match="collection set news --no-keep-markdown"):
+    with pytest.raises(CollectionError, match="keep_markdown True, not False; Store"):
         connect(dsn, collection="news", keep_markdown=False)
     connect(dsn, collection="plain", create=True).close()
-    with pytest.raises(CollectionError, match="collection set plain --keep-markdown"):
+    with pytest.raises(CollectionError, match="keep_markdown False, not True; Store"):
         connect(dsn, collection="plain", keep_markdown=True)
     with psycopg.connect(dsn) as connection:
         assert open_collection(connection, "plain", create=True).default_distance == 8
-        with pytest.raises(CollectionError, match="collection set plain --distance 3"):
+        with pytest.raises(CollectionError, match="has distance 8, not 3; Store"):
             open_collection(connection, "plain", create=True, distance=3)
         with pytest.raises(
-            CollectionError, match="collection create plain-2 --scheme pgsimhash-int"
+            CollectionError, match="create another collection with it, such as plain-2"
         ):
             open_collection(
                 connection, "plain", create=True, scheme=get_scheme("pgsimhash-interop-1")
