@@ -28,8 +28,9 @@ from zlib import crc32
 
 import numpy as np
 
-from pgsimhash.analysis import LabelledPair, evaluate
+from pgsimhash.analysis import evaluate
 from pgsimhash.analysis.evaluation import Evaluation, Print
+from pgsimhash.analysis.pairs import LabelledPair
 from pgsimhash.html import weights
 from pgsimhash.html.weights import COEFFICIENTS
 from pgsimhash.schemes.features import OCCURRENCES

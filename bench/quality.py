@@ -37,14 +37,13 @@ from pathlib import Path
 from time import perf_counter
 
 from pgsimhash import PageError, connect, fingerprint
-from pgsimhash.analysis import LabelledPair, evaluate
+from pgsimhash.analysis import evaluate
 from pgsimhash.analysis.evaluation import Print
-from pgsimhash.analysis.pairs import Label
+from pgsimhash.analysis.pairs import Label, LabelledPair
 from pgsimhash.hashing.tokens import shingles, tokenize
 from pgsimhash.html import Article
 from pgsimhash.html.parse import clean_utf8, parse
-from pgsimhash.schemes import DEFAULT_SCHEME
-from pgsimhash.schemes.registry import TEXT_SCHEME, scheme_names
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import click
 import numpy as np
 
+from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
 from pgsimhash.html.parse import clean_utf8
-from pgsimhash.schemes import fingerprint
 
 WARM = 20
 """How many pages are read before the clock runs."""

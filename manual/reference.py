@@ -39,7 +39,6 @@ PYTHON: Final = {
         "pgsimhash.schemes",
         "pgsimhash.html",
         "pgsimhash.hashing.bits",
-        "pgsimhash.hashing.hashes",
         "pgsimhash.hashing.tokens",
         "pgsimhash.hashing.signature",
     ],
@@ -64,7 +63,8 @@ RESULTS: Final = {
     "pgsimhash.analysis.block_pairs": "Block BlockPair",
     "pgsimhash.analysis.comparison": "Comparison",
     "pgsimhash.analysis.evaluation": "Evaluation",
-    "pgsimhash.analysis.pairs": "PagePair",
+    "pgsimhash.analysis.addresses": "Parameter",
+    "pgsimhash.analysis.pairs": "LabelledPair PagePair",
     "pgsimhash.analysis.reports": "Report",
     "pgsimhash.analysis.template": "SelectorEffect TemplatePart",
 }

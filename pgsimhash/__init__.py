@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pgsimhash.pages.records import Match as Match
     from pgsimhash.pages.records import Verdict as Verdict
     from pgsimhash.runtime.version import __version__ as __version__
-    from pgsimhash.schemes import Fingerprint as Fingerprint
-    from pgsimhash.schemes import fingerprint as fingerprint
+    from pgsimhash.schemes.registry import Fingerprint as Fingerprint
+    from pgsimhash.schemes.registry import fingerprint as fingerprint
     from pgsimhash.search.pairs import find_pairs as find_pairs
     from pgsimhash.store import Store as Store
     from pgsimhash.store import connect as connect
@@ -45,7 +45,7 @@ else:
             "pgsimhash.hashing.votes": "simhash",
             "pgsimhash.pages.records": "Match Verdict",
             "pgsimhash.runtime.version": "__version__",
-            "pgsimhash.schemes": "Fingerprint fingerprint",
+            "pgsimhash.schemes.registry": "Fingerprint fingerprint",
             "pgsimhash.search.pairs": "find_pairs",
             "pgsimhash.store": "Store connect",
             "pgsimhash.store.async_store": "AsyncStore connect_async",

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.addresses import Parameter as Parameter
     from pgsimhash.analysis.addresses import parameters as parameters
     from pgsimhash.analysis.changes import versions as versions
     from pgsimhash.analysis.comparison import compare_pages as compare_pages
     from pgsimhash.analysis.crawls import compare_crawls as compare_crawls
     from pgsimhash.analysis.evaluation import evaluate as evaluate
-    from pgsimhash.analysis.pairs import LabelledPair as LabelledPair
     from pgsimhash.analysis.pairs import page_pairs as page_pairs
     from pgsimhash.analysis.pairs import read_labels as read_labels
     from pgsimhash.analysis.reports import report as report
@@ -29,8 +27,8 @@ else:
             "pgsimhash.analysis.crawls": "compare_crawls",
             "pgsimhash.analysis.evaluation": "evaluate",
             "pgsimhash.analysis.comparison": "compare_pages",
-            "pgsimhash.analysis.pairs": "LabelledPair page_pairs read_labels",
-            "pgsimhash.analysis.addresses": "Parameter parameters",
+            "pgsimhash.analysis.pairs": "page_pairs read_labels",
+            "pgsimhash.analysis.addresses": "parameters",
             "pgsimhash.analysis.reports": "report",
             "pgsimhash.analysis.template": "selector_effects template_parts",
         },

@@ -11,8 +11,7 @@ from pgsimhash.analysis.wording import counted
 from pgsimhash.html import Article
 from pgsimhash.html.blocks import BESIDE_TAGS, Element, Named
 from pgsimhash.html.page_words import TextBlock, WeightedWords
-from pgsimhash.schemes import BlockWeights
-from pgsimhash.schemes.features import occurrences, words_of
+from pgsimhash.schemes.features import BlockWeights, occurrences, words_of
 
 Place = Literal["text", "menu", "header", "footer", "overlay", "beside the text"]
 Kind = Literal["same", "changed", "moved", "only_a", "only_b"]

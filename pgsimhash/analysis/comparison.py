@@ -30,9 +30,9 @@ from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size, frozen
 from pgsimhash.reading.kept_markdown import kept_article
-from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme
-from pgsimhash.schemes.features import words_of
-from pgsimhash.schemes.registry import read_and_vote
+from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes.features import BlockWeights, words_of
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, read_and_vote
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 

@@ -21,7 +21,8 @@ from pgsimhash.pages.records import PageFailure, PageRecord, PageStatus
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
+from pgsimhash.schemes import Scheme, get_scheme, scheme_for_texts
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import HTML_SUFFIXES, SourcePage, read_html, read_pages

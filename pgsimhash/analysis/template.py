@@ -28,8 +28,8 @@ from pgsimhash.html.parse import clean_utf8, parse
 from pgsimhash.pages.records import JsonRecord, SourcePage
 from pgsimhash.pages.selectors import Selectors, check_selectors
 from pgsimhash.pages.urls import host_of
-from pgsimhash.schemes import DEFAULT_SCHEME, Fingerprint, fingerprint
 from pgsimhash.schemes.features import BlockWeights, words_of
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, Fingerprint, fingerprint
 
 _PAGES_MAX: Final = 200  # of a host that are examined
 _ROWS_MAX: Final = 12

@@ -17,8 +17,8 @@ from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress, requires
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
-from pgsimhash.schemes.registry import checked_selectors
+from pgsimhash.schemes import Scheme, get_scheme, scheme_for_texts
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, checked_selectors
 from pgsimhash.schemes.texts import too_short, vote_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, find_pairs

@@ -18,8 +18,8 @@ from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance, to_bigint
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.runtime import requires
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.schemes.registry import TEXT_SCHEME, checked_selectors
+from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, TEXT_SCHEME, checked_selectors
 from pgsimhash.search.clusters import cluster_simhashes
 from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.search.memory_index import BlockIndex

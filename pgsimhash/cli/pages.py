@@ -313,6 +313,6 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
     sys.exit(failed)
 
 
-def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
-    recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
-    return schemes.fingerprint(options.read_file(name), options.file_url(name), scheme=recipe)
+def _fingerprint(name: str, scheme: str | None) -> pgsimhash.Fingerprint:
+    recipe = schemes.get_scheme(scheme or schemes.DEFAULT_NAME)
+    return pgsimhash.fingerprint(options.read_file(name), options.file_url(name), scheme=recipe)

@@ -17,6 +17,7 @@ from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.urls import check_url
 
 if TYPE_CHECKING:
+    from pgsimhash.analysis.pairs import LabelledPair
     from pgsimhash.store.deleting import Deleted
 
 _urls_option = options.flag(
@@ -151,7 +152,7 @@ def mark(
         sys.exit(1)
 
 
-def _mark_pairs(store: pgsimhash.Store, pairs: list[analysis.LabelledPair]) -> None:
+def _mark_pairs(store: pgsimhash.Store, pairs: list[LabelledPair]) -> None:
     failed = 0
     pairs = [pair for pair in pairs if pair.label != "graded"]
     for pair in pairs:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["format_simhash", "from_bigint", "hamming_distance", "parse_simhash", "to_bigint"]
+__all__ = ["from_bigint", "to_bigint"]
 
 BITS: Final = 64
 IDENTICAL_MAX: Final = 3

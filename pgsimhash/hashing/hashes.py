@@ -13,16 +13,12 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fnv1a_64"]
-
 Hashes = NDArray[np.uint64]
 HashFunction = Callable[[Collection[str]], Hashes]
 
 GOLDEN_RATIO: Final = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: a constant unrelated to any hash."""
 
-_FNV_OFFSET: Final = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME: Final = np.uint64(0x100000001B3)
 # Steps of lookup3's mix (target, source, other, rotation) and final (target, source, rotation).
 _MIX: Final = ((0, 2, 1, 4), (1, 0, 2, 6), (2, 1, 0, 8), (0, 2, 1, 16), (1, 0, 2, 19), (2, 1, 0, 4))
 _FINAL: Final = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
@@ -52,17 +48,6 @@ def murmur3_32_32(features: Collection[str]) -> Hashes:
     second = map(mmh3.mmh3_32_uintdigest, encoded, first)
     high = np.array(first, np.uint64) << np.uint64(32)
     return high | np.fromiter(second, np.uint64, len(encoded))
-
-
-def fnv1a_64(features: Collection[str]) -> Hashes:
-    """Return FNV-1a with 64 bits (Fowler, Noll, Vo; RFC 9923)."""
-    hashes = np.full(len(features), _FNV_OFFSET)
-    for places, data in _by_length(features):
-        state = np.full(len(places), _FNV_OFFSET)
-        for column in data.T:
-            state = (state ^ column) * _FNV_PRIME
-        hashes[places] = state
-    return hashes
 
 
 def jenkins_64(features: Collection[str]) -> Hashes:

@@ -14,16 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "Event",
-    "Match",
-    "PageFailure",
-    "PageRecord",
-    "PageStatus",
-    "Pause",
-    "SourcePage",
-    "Verdict",
-]
+__all__ = ["Event", "PageRecord"]
 
 VerdictKind = Literal[
     "new", "updated", "unchanged", "duplicate", "near", "gone", "unknown", "too_short", "failed"

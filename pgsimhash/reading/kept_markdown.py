@@ -10,8 +10,9 @@ from pgsimhash.errors import ArgumentError, invalid_argument
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.reading.workers import failed
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, read_text
+from pgsimhash.schemes import Scheme, get_scheme, read_text
 from pgsimhash.schemes.blog import read_blog
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

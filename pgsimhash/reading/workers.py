@@ -21,8 +21,8 @@ from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import EndedError, Worker, no_process
 from pgsimhash.runtime.machine import limit_memory, usable_cores
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.schemes.registry import read_page
+from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, read_page
 
 _Other = TypeVar("_Other", bound=Item)
 

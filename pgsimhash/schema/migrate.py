@@ -29,7 +29,7 @@ from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 if TYPE_CHECKING:
     from alembic.runtime.migration import RevisionStep
 
-__all__ = ["downgrade", "upgrade", "upgrade_sql"]
+__all__ = ["upgrade"]
 
 VERSION_TABLE: Final = "alembic_version"
 

@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING, Final
 from pgsimhash.runtime import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.schemes.features import BlockWeights as BlockWeights
     from pgsimhash.schemes.features import ShingleWeights as ShingleWeights
     from pgsimhash.schemes.features import read_text as read_text
-    from pgsimhash.schemes.registry import DEFAULT_SCHEME as DEFAULT_SCHEME
-    from pgsimhash.schemes.registry import Fingerprint as Fingerprint
     from pgsimhash.schemes.registry import Scheme as Scheme
-    from pgsimhash.schemes.registry import fingerprint as fingerprint
     from pgsimhash.schemes.registry import get_scheme as get_scheme
     from pgsimhash.schemes.registry import register_scheme as register_scheme
     from pgsimhash.schemes.texts import scheme_for_texts as scheme_for_texts
@@ -20,10 +16,8 @@ else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
-            "pgsimhash.schemes.features": "BlockWeights ShingleWeights read_text",
-            "pgsimhash.schemes.registry": (
-                "DEFAULT_SCHEME Fingerprint Scheme fingerprint get_scheme register_scheme"
-            ),
+            "pgsimhash.schemes.features": "ShingleWeights read_text",
+            "pgsimhash.schemes.registry": "Scheme get_scheme register_scheme",
             "pgsimhash.schemes.texts": "scheme_for_texts simhash_texts",
         },
     )

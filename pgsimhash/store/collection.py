@@ -101,7 +101,7 @@ def _create(connection: psycopg.Connection[Any], name: str, settings: Collection
     if not name:
         raise CollectionError("taken", "the name of a collection is empty; give one")
     scheme = settings.get("scheme")
-    recipe = schemes.get_scheme(schemes.DEFAULT_SCHEME if scheme is None else scheme)
+    recipe = schemes.get_scheme(schemes.DEFAULT_NAME if scheme is None else scheme)
     distance = settings.get("distance")
     largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
     values = {

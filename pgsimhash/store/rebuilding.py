@@ -14,7 +14,8 @@ from pgsimhash.pages.policies import MatchOptions, Policy, PolicySettings
 from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.reading.kept_markdown import reread
 from pgsimhash.schema.deployed import check_schema
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
+from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.store.batches import BATCH_BYTES, BATCH_PAGES
 from pgsimhash.store.collection import Collection, find_collection, follow, open_collection
 from pgsimhash.store.ingest import Run, add_batch

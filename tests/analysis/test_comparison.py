@@ -28,7 +28,8 @@ from pgsimhash.errors import ArgumentError, NotFoundError, PageError
 from pgsimhash.html import Article, read_article
 from pgsimhash.html.blocks import outline_of_text
 from pgsimhash.html.page_words import TextBlock, WeightedWords
-from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights
+from pgsimhash.schemes.features import BlockWeights
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT

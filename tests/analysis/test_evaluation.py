@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pgsimhash import Store, connect
-from pgsimhash.analysis import LabelledPair, evaluate
+from pgsimhash.analysis import evaluate
 from pgsimhash.analysis.evaluation import (
     Evaluation,
     Print,
@@ -19,10 +19,10 @@ from pgsimhash.analysis.evaluation import (
     fingerprint_pages,
     stored_fingerprints,
 )
-from pgsimhash.analysis.pairs import Label
+from pgsimhash.analysis.pairs import Label, LabelledPair
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
 from tests.html import texts
 from tests.refusals import because

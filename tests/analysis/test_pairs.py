@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis import LabelledPair
-from pgsimhash.analysis.pairs import read_labels
+from pgsimhash.analysis.pairs import LabelledPair, read_labels
 from pgsimhash.errors import ArgumentError
 from tests.database import copy_simhashes
 from tests.refusals import because

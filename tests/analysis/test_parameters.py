@@ -4,7 +4,7 @@ import random
 from urllib.parse import urlencode
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis import Parameter
+from pgsimhash.analysis.addresses import Parameter
 from tests.store.pages import page, paragraph
 
 SHOP = "https://shop.example/item?"

@@ -11,7 +11,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import compare_pages
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from tests.analysis.test_crawls import crawled as crawled
 from tests.cli.conftest import Run, on_a_terminal
 from tests.conftest import ROOT

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pgsimhash import Fingerprint, Store, fingerprint, hamming_distance
 from pgsimhash.hashing.signature import verified
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from tests.html.made_data import invented
 
 MENU = "<ul><li><a href=/a>News</a></li><li><a href=/b>About us</a></li></ul>"

@@ -14,7 +14,7 @@ from pgsimhash.html.blocks import block_texts, outline
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.weights import nearby, weigh
 from pgsimhash.reading.kept_markdown import plain_text
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from tests.html.texts import LINKS, SENTENCES, STORY, TEXT, parsed, parsed_body
 from tests.refusals import because
 

@@ -13,7 +13,7 @@ from pgsimhash.errors import PageError
 from pgsimhash.html.blocks import Named, names_of, words
 from pgsimhash.html.page_words import LISTED, NUMBER, PASSING, VOLATILE, WORD, words_by_line
 from pgsimhash.html.parse import clean_utf8
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from tests.conftest import ROOT
 from tests.html.made_data import KINDS, around, invented, pair_of
 from tests.html.made_streams import DATA, ROTATING, SIZES, TABLES, Stream, kept

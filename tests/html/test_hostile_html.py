@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pgsimhash import PageError, fingerprint
 from pgsimhash.html import implementation
 from pgsimhash.html.parse import ATTRIBUTES_MAX, DEPTH_MAX
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from tests.html.fuzzed_pages import PIECES
 from tests.html.texts import TEXT, parsed
 from tests.programs import python

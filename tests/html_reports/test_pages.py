@@ -19,7 +19,7 @@ from pgsimhash.html_reports import comparison_page, report_page, web_link
 from pgsimhash.html_reports.report import marked
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.reading.kept_markdown import kept_article
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 
 TEXTS: Final = [

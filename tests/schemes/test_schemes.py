@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 from pgsimhash import fingerprint, format_simhash, schemes, simhash
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing import tokens
-from pgsimhash.hashing.hashes import fnv1a_64, murmur3_64
+from pgsimhash.hashing.hashes import jenkins_64, murmur3_64
 from pgsimhash.hashing.signature import verified
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.hashing.votes import vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.reading.workers import extract_many
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
+from pgsimhash.schemes import Scheme, ShingleWeights
 from pgsimhash.schemes.blog import long_words
 from pgsimhash.schemes.features import WORDS_MAX, murmur3_64_of_words, short_words
 from pgsimhash.schemes.registry import (
     BLOG_WORDS_SCHEME,
+    DEFAULT_SCHEME,
     INTEROP_SCHEME,
     SHORT_SCHEME,
     TEXT_SCHEME,
@@ -49,7 +50,7 @@ PAGE = f"""<!doctype html><html lang="en-GB"><head><title>The  ferryman's
 URL = "https://bay.example/news/7?from=feed"
 OWN = Scheme(
     "own-1", extract=read_article, weigh=ShingleWeights((3,), "linear"), tokenize=long_words,
-    hash_features=fnv1a_64, min_tokens=5,
+    hash_features=jenkins_64, min_tokens=5,
 )  # fmt: skip
 
 
@@ -143,7 +144,7 @@ def test_a_registered_scheme_is_used_by_its_name_also_in_other_processes() -> No
     words = long_words(f"The ferryman's morning {TEXT}")
     triples = [" ".join(words[start : start + 3]) for start in range(len(words) - 2)]
     assert (made.scheme, made.features) == ("own-1", len(set(triples)))
-    assert made.simhash == simhash(triples, hash_function=fnv1a_64)
+    assert made.simhash == simhash(triples, hash_function=jenkins_64)
     pages = [SourcePage("https://bay.example/1", PAGE.encode())] * 2
     first, second = extract_many(pages, jobs=2, scheme="own-1")
     assert first == second
@@ -213,7 +214,7 @@ def one_by_one(text: str, scheme: Scheme) -> int | None:
 @pytest.mark.parametrize("scheme", [
     BRIEF, dataclasses.replace(BRIEF, weigh=ShingleWeights((1, 2), "linear")),
     dataclasses.replace(BRIEF, weigh=ShingleWeights((2, 1))),
-    dataclasses.replace(BRIEF, hash_features=fnv1a_64),
+    dataclasses.replace(BRIEF, hash_features=jenkins_64),
     dataclasses.replace(BRIEF, weigh=ShingleWeights((3, 1)), hash_features=murmur3_64),
     SHORT_SCHEME, BLOG_WORDS_SCHEME,
     dataclasses.replace(INTEROP_SCHEME, min_tokens=1),

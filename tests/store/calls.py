@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pgsimhash import Store, analysis
+from pgsimhash.analysis.pairs import LabelledPair
 
 A, B = "https://a.example/", "https://b.example/"
 PAGE = Path(__file__).parents[2] / "examples" / "pages" / "sourdough.html"
 HTML = "<p>" + "one two three four " * 20
 DAY = timedelta(days=1)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-LABELLED = [analysis.LabelledPair(A, B, "copy")]
+LABELLED = [LabelledPair(A, B, "copy")]
 
 LOOKUPS: dict[str, Callable[[Store], Any]] = {
     "find": lambda store: store.find(7),

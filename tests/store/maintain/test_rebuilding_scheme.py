@@ -15,16 +15,10 @@ from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.html import Article
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schema import migrate
-from pgsimhash.schemes import (
-    DEFAULT_SCHEME,
-    BlockWeights,
-    Scheme,
-    ShingleWeights,
-    get_scheme,
-    register_scheme,
-)
+from pgsimhash.schemes import Scheme, ShingleWeights, get_scheme, register_scheme
 from pgsimhash.schemes.blog import long_words
-from pgsimhash.schemes.registry import TEXT_SCHEME
+from pgsimhash.schemes.features import BlockWeights
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, TEXT_SCHEME
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.store import rebuilding
 from tests.conftest import ROOT

@@ -13,8 +13,8 @@ import pgsimhash
 from pgsimhash import CollectionError, Store, analysis, connect, connect_async
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schema import migrate
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, register_scheme
-from pgsimhash.schemes.registry import BLOG_WORDS_SCHEME, INTEROP_SCHEME
+from pgsimhash.schemes import Scheme, get_scheme, register_scheme
+from pgsimhash.schemes.registry import BLOG_WORDS_SCHEME, DEFAULT_SCHEME, INTEROP_SCHEME
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import open_collection
 from tests.database import after_a_wait, run_sql
