@@ -355,8 +355,7 @@ BEGIN
     ) THEN
         RAISE EXCEPTION 'no policy of collection "%" defines when pages expire', collection
             USING ERRCODE = 'PS014',
-            HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
-                'pgsimhash policy set ''*'' --expire-after 90d.';
+            HINT = 'Give an age (older_than), or set expire_after in a policy for "*".';
     END IF;
     IF older_than IS NULL THEN
         SELECT array_agg(o.page_id), array_agg(o.url), max(o.page_id)

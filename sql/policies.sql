@@ -23,7 +23,7 @@ BEGIN
         expire_after, refetch_after, content, ignore, ignore_parameters, sample_every
     ) = 0 THEN
         RAISE EXCEPTION 'a policy needs a setting'
-            USING ERRCODE = 'PS013', HINT = 'Give one, such as max_copies => 2.';
+            USING ERRCODE = 'PS013', HINT = 'Give one, such as max_copies.';
     END IF;
     PERFORM pgsimhash._check_selectors('content', content);
     PERFORM pgsimhash._check_selectors('ignore', ignore);

@@ -28,7 +28,7 @@ class CrawlChange(WithWords):
     - ``gone``: the later crawl found it gone (404 or 410).
     - ``missing``: all runs of the later crawl ended without it, and visited at least half as many
       pages of the host as the earlier one saw.
-    - ``not_visited``: nor did the later crawl see it, but it left out more, or did not end.
+    - ``not_visited``: nor did the later crawl see it, but it omitted more, or did not end.
     - ``unchanged``: the same text. One record for all of these ``pages``, without a URL.
     """
 

@@ -105,7 +105,7 @@ def template_parts(pages: Iterable[object]) -> Iterator[TemplatePart]:
     of a host are examined; memory holds the shares of their elements.
 
     ``pages`` are those of :func:`pgsimhash.sources.read_pages`. Failures, pages without a
-    fingerprint and pages with the text of an earlier one are left out.
+    fingerprint and pages with the text of an earlier one are omitted.
     """
     by_host = defaultdict[str, list[list[_Element]]](list)
     for host, page, _ in _different(pages):

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -95,33 +96,15 @@ def connections_of(
             "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
             "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})"
         )
-    if isinstance(where, psycopg.AsyncConnection if asynchronous else psycopg.Connection):
-        return _CallerConnections(where, asynchronous)
-    with suppress(ImportError):
-        import psycopg_pool as pools
-
-        if isinstance(where, pools.AsyncConnectionPool if asynchronous else pools.ConnectionPool):
-            return _PoolConnections(where, asynchronous)
-    # Slow to import, but whoever has one of its objects has imported it.
-    engine: Any
-    callers: tuple[Any, ...]
+    kinds = type(where).__mro__
+    names = [f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in kinds]
     if asynchronous:
-        from sqlalchemy.ext import asyncio as alchemy
-
-        engine = alchemy.AsyncEngine
-        callers = alchemy.AsyncConnection, alchemy.AsyncSession, alchemy.async_scoped_session
-    else:
-        import sqlalchemy
-        from sqlalchemy import orm
-
-        engine = sqlalchemy.Engine
-        callers = sqlalchemy.Connection, orm.Session, orm.scoped_session
-    if isinstance(where, engine):
-        where = getattr(where, "sync_engine", where)
-        _check_driver(where)
-        return _EngineConnections(where, asynchronous)
-    if isinstance(where, callers):
-        return _SessionConnections(where, asynchronous)
+        names = [
+            re.sub(r"\.(Async|async_)", ".", name) for name in names if "async" in name.lower()
+        ]
+    for name in names:
+        if kind := _KINDS.get(name):
+            return kind(where, asynchronous)
     name = f"{type(where).__module__}.{type(where).__qualname__}"
     hint = "; maybe call it first" if callable(where) else ""
     raise invalid_argument(
@@ -235,6 +218,10 @@ class _CallerConnections(Connections):
 class _EngineConnections(Connections):
     """Checks out connections of an SQLAlchemy engine."""
 
+    def __init__(self, where: Any, asynchronous: bool) -> None:
+        super().__init__(getattr(where, "sync_engine", where), asynchronous)
+        _check_driver(self._source)
+
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
@@ -305,6 +292,17 @@ class _SessionConnections(Connections):
             if session.in_transaction():
                 return is_active(_driver_connection(_connection_of(session)))
         return False
+
+
+# Names, because psycopg_pool is optional and SQLAlchemy is slow to import.
+_KINDS: Final[dict[str, type[Connections]]] = {
+    "psycopg.Connection": _CallerConnections,
+    "psycopg_pool.ConnectionPool": _PoolConnections,
+    "sqlalchemy.Engine": _EngineConnections,
+    "sqlalchemy.Connection": _SessionConnections,
+    "sqlalchemy.Session": _SessionConnections,
+    "sqlalchemy.scoped_session": _SessionConnections,
+}
 
 
 @contextmanager

@@ -51,8 +51,8 @@ def check_simhash(value: SupportsIndex) -> int:
     return checked_integer(
         value,
         _TOP - 1,
-        "a simhash is an integer in 0..2**64-1 (pgsimhash.parse_simhash() parses text, and "
-        "pgsimhash.hashing.bits.from_bigint() converts a bigint)",
+        "a simhash is an integer in 0..2**64-1 (fingerprint(html).simhash makes it of a page, "
+        "parse_simhash() of digits, pgsimhash.hashing.bits.from_bigint() of a bigint)",
     )
 
 

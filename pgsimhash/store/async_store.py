@@ -286,21 +286,15 @@ class _GreenletStore(Store):
         jobs: int,
         scheme: str,
         *,
-        markdown: bool,
-        max_bytes: int,
         page_seconds: float | None,
         page_memory: int | None,
+        **options: Any,
     ) -> Iterator[Item]:
-        check_reading(jobs, max_bytes)
+        check_reading(jobs, options["max_bytes"])
         is_shared = jobs == 1 and page_seconds is page_memory is None
         seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         own = None if is_shared else PageReader(seconds, page_memory)
-        extract = partial(
-            (own or self._reader).extract,
-            scheme=get_scheme(scheme),
-            markdown=markdown,
-            max_bytes=max_bytes,
-        )
+        extract = partial((own or self._reader).extract, scheme=get_scheme(scheme), **options)
         reading: deque[asyncio.Task[Item]] = deque()
         try:
             for page in inputs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -10,15 +10,13 @@ import psycopg
 from psycopg.rows import RowFactory, class_row, dict_row, scalar_row, tuple_row
 
 from pgsimhash.db.statements import fetch, stream
-from pgsimhash.hashing.bits import from_bigint, to_bigint
-from pgsimhash.hashing.signature import from_halves, to_halves
+from pgsimhash.hashing.bits import from_bigint
+from pgsimhash.hashing.signature import from_halves
 from pgsimhash.pages.records import (
     BITS_64,
     UNSTORED,
     CollectionStatus,
     Mark,
-    Match,
-    Matches,
     PageRecord,
 )
 from pgsimhash.store.collection import Collection, follow, moved
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
 _Record = TypeVar("_Record", bound="DataclassInstance")
 
-_BATCH: Final = 10_000  # simhashes per statement; bounds the server's memory
 SLICES: Final = 64  # of a collection, one statement each; bounds the size of a result
 
 
@@ -64,36 +61,6 @@ class Calls(NamedTuple):
     def _scope(self) -> dict[str, Any]:
         row = self.collection
         return {"own_id": row.collection_id, "collection": row.name, "scheme": row.scheme}
-
-    def find(
-        self,
-        simhashes: Sequence[int],
-        distance: int | None,
-        signature: int | None = None,
-        limit: int | None = None,
-    ) -> list[list[Match]]:
-        """Return the matches of each simhash, nearest first."""
-        signed = list(map(to_bigint, simhashes))
-        high, low = to_halves(signature)
-        conditions = {"with_pages": True, "max_matches": limit, "own_high": high, "own_low": low}
-        matches: list[list[Match]] = [[] for _ in simhashes]
-        for number, value, bits, url, title in self.find_rows(signed, distance, **conditions):
-            matches[number - 1].append(Match(from_bigint(value), bits, url, title))
-        return matches
-
-    def find_many(self, simhashes: NDArray[np.uint64], distance: int | None) -> Matches:
-        """Return the matches of an array of simhashes, by query, nearest first."""
-        import numpy as np
-
-        parts = []
-        for start in range(0, max(1, len(simhashes)), _BATCH):
-            signed = simhashes[start : start + _BATCH].view(np.int64).tolist()
-            rows = self.find_rows(signed, distance)
-            numbers, values, distances, *_ = zip(*rows, strict=True) if rows else ((), (), ())
-            queries = np.array(numbers, dtype=np.int64) - 1 + start
-            found = np.array(values, dtype=np.int64).view(np.uint64)
-            parts.append((queries, found, np.array(distances, dtype=np.uint8)))
-        return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def find_rows(
         self, simhashes: list[int], distance: int | None, **conditions: Any

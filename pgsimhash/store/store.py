@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, SupportsIndex, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, SupportsIndex, TypeVar, Unpack
 
 from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, check_number, check_type
-from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
+from pgsimhash.hashing.bits import as_simhashes, check_simhash, from_bigint, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from pgsimhash.search.pairs import Compared, Pairs
 
 _Input = TypeVar("_Input", bound=Input)
+
+_AT_ONCE: Final = 10_000  # simhashes per statement; bounds the server's memory
 
 
 class Store(Maintenance):
@@ -131,8 +133,11 @@ class Store(Maintenance):
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
         limit = check_query(self.collection, simhash, distance, limit, signature)
+        high, low = to_halves(signature)
+        conditions = {"with_pages": True, "max_matches": limit, "own_high": high, "own_low": low}
         with self._session.calls_by_name(distance) as calls:
-            return calls.find([simhash], distance, signature, limit)[0]
+            rows = calls.find_rows([to_bigint(simhash)], distance, **conditions)
+        return [Match(from_bigint(value), *rest) for _, value, *rest in rows]
 
     @lookup(len)
     def near_pages(
@@ -183,11 +188,21 @@ class Store(Maintenance):
         ``simhashes`` is an array, a column of a data frame, or integers. It is several times as
         fast as one by one.
         """
+        import numpy as np
+
         queries = as_simhashes(simhashes)
 
         def find() -> Matches:
+            parts = []
             with self._session.calls_by_name(distance) as calls:
-                return calls.find_many(queries, distance)
+                for start in range(0, max(1, len(queries)), _AT_ONCE):
+                    signed = queries[start : start + _AT_ONCE].view(np.int64).tolist()
+                    rows = calls.find_rows(signed, distance)
+                    numbers, values, bits, *_ = zip(*rows, strict=True) if rows else ((), (), ())
+                    known = np.array(values, dtype=np.int64).view(np.uint64)
+                    places = np.array(numbers, dtype=np.int64) - 1 + start
+                    parts.append((places, known, np.array(bits, dtype=np.uint8)))
+            return Matches(*map(np.concatenate, zip(*parts, strict=True)))
 
         return self._session.attempt(
             "find_many", len(queries), find, lambda matches: {"found": len(matches.queries)}
@@ -256,7 +271,7 @@ class Store(Maintenance):
     def _ask(
         self, name: str, number: int, older_than: timedelta | None, function: str, **asked: object
     ) -> list[Sequence[Any]]:
-        check_type(older_than, timedelta | None, "an age is a timedelta")
+        check_type(older_than, timedelta | None, "an age is a timedelta, such as timedelta(days=7)")
         age = older_than if older_than in (None, ALWAYS) else check_age(older_than)
         parameters = {"collection": self.collection.name, "older_than": age, **asked}
 
