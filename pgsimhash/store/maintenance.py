@@ -89,9 +89,9 @@ class Maintenance:
         ``settings`` are those of :class:`~pgsimhash.pages.policies.PolicySettings`; others keep
         their values. The policy applies to future verdicts of all processes; other processes read
         by ``content`` and ``ignore`` from their second batch on, or a minute later. ``pattern`` is
-        a host, including its subdomains, or ``*``; optionally followed by a path in which ``*`` matches anything:
-        ``example.com/shop/*``. With ``ignore_parameters``, the addresses of all stored pages are
-        set, in batches of 2,000; call it again if that was interrupted.
+        a host, including its subdomains, or ``*``; optionally followed by a path in which ``*``
+        matches anything: ``example.com/shop/*``. With ``ignore_parameters``, the addresses of all
+        stored pages are set, in batches of 2,000; call it again if that was interrupted.
         """
         checked = checked_settings(settings, PolicyOptions)
         self.collection.checked_distance(checked.distance)

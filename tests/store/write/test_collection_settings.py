@@ -100,7 +100,7 @@ def test_only_default_is_created_unless_create_is_true(empty_dsn: str) -> None:
     names = ["news", "archive", "crawl-2026", "forum", "images", "texts"]
     for name in names:
         connect(empty_dsn, collection=name, create=True, scheme="pgsimhash-blog-words-1").close()
-    with pytest.raises(CollectionError, match="open another collection"):
+    with pytest.raises(CollectionError, match="create another collection"):
         connect(empty_dsn, collection="news", create=True, scheme="pgsimhash-article-1")
     known = re.escape("(the nearest names: news, ")
     with pytest.raises(CollectionError, match=rf"'newz' .+{known}.+create=True") as refused:
