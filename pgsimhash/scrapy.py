@@ -21,6 +21,7 @@ from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
 from pgsimhash.pages.policies import MatchOptions, checked_settings
 from pgsimhash.pages.records import Item, PageStatus, Pause, Verdict
 from pgsimhash.pages.selectors import Selectors
+from pgsimhash.pages.values import says_noindex
 from pgsimhash.reading.workers import PageReader
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import get_scheme
@@ -270,10 +271,12 @@ class PgsimhashSpiderMiddleware(_Component):
             for name in ("Content-Type", "ETag", "Last-Modified")
         )
         charset = content_type(kind).get_content_charset()
+        robots = response.headers.getlist("X-Robots-Tag")
         content, ignore = (request.meta.get(f"pgsimhash_{name}") for name in Selectors._fields)
         page = SourcePage(
             response.url, response.body, charset, etag=etag, last_modified=modified,
             content=content, ignore=ignore,
+            noindex=any(says_noindex(value.decode("latin-1")) for value in robots),
         )  # fmt: skip
         verdict, tag = await self._verdict(page)
         response.meta[self._tag] = tag

@@ -322,14 +322,15 @@ BEGIN
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, html_digest, text_digest, signature_high,
         signature_low, duplicate_of, distance, run_id, title, canonical_url, canonical_on_site,
-        language, features, tokens, html_bytes, structure, markdown, etag,
+        language, noindex, alternates, features, tokens, html_bytes, structure, markdown, etag,
         last_modified, covered, selectors, address, indexed
     )
     SELECT
         own_id, d.page_id, d.url, d.simhash, coalesce(d.fetched_at, now()), d.html_digest,
         d.text_digest, d.signature_high, d.signature_low, d.original_id, d.original_distance,
         coalesce(batch_run, p.run_id), p.title, p.canonical_url, d.canonical IS NOT NULL,
-        p.language, p.features, p.tokens, p.html_bytes, p.structure, p.markdown,
+        p.language, coalesce(p.noindex, false), p.alternates, p.features, p.tokens, p.html_bytes,
+        p.structure, p.markdown,
         p.etag, p.last_modified, d.covered, d.selectors,
         CASE
             WHEN d.ignore_parameters IS NOT NULL

@@ -180,8 +180,8 @@ BEGIN
         p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at), s.gone_at,
         pgsimhash._validator(p.etag, s.etag, s.last_modified),
         pgsimhash._validator(p.last_modified, s.last_modified, s.etag),
-        p.title, p.canonical_url, p.language, p.features, p.tokens, p.html_bytes, p.html_digest,
-        p.text_digest, p.structure, p.signature_high, p.signature_low, p.markdown, p.run_id, o.url,
+        p.title, p.canonical_url, p.language, p.noindex, p.alternates, p.features, p.tokens,
+        p.html_bytes, p.html_digest, p.text_digest, p.structure, p.signature_high, p.signature_low, p.markdown, p.run_id, o.url,
         p.distance, p.covered, p.selectors
     FROM unnest(urls) AS q (url)
     CROSS JOIN LATERAL (
@@ -269,7 +269,7 @@ BEGIN
     RETURN QUERY
     SELECT p.page_id, p.url, p.canonical_url, count(*) OVER ()
     FROM pgsimhash.pages AS p
-    WHERE p.collection_id = own_id AND p.canonical_url <> p.url
+    WHERE p.collection_id = own_id AND p.canonical_url <> p.url AND NOT p.noindex
         AND pgsimhash._canonical_distance(own_id, p.url, p.simhash, p.canonical_url)
             > _canonical_elsewhere.distance
         AND NOT EXISTS (
@@ -289,7 +289,7 @@ CREATE FUNCTION pgsimhash._clusters(own_id integer, simhashes bigint[], clusters
 RETURNS TABLE (
     cluster bigint, page_id bigint, url text, simhash bigint, fetched_at timestamptz, title text,
     features integer, canonical_url text, tokens integer, canonical_distance integer,
-    signature_high bigint, signature_low bigint
+    noindex boolean, alternates text, signature_high bigint, signature_low bigint
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -298,11 +298,11 @@ BEGIN
         member.cluster, member.page_id, member.url, member.simhash, member.fetched_at,
         member.title, member.features, member.canonical_url, member.tokens,
         pgsimhash._canonical_distance(own_id, member.url, member.simhash, member.canonical_url),
-        member.signature_high, member.signature_low
+        member.noindex, member.alternates, member.signature_high, member.signature_low
     FROM (
         SELECT
             p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.features, p.canonical_url,
-            p.tokens, p.signature_high, p.signature_low,
+            p.tokens, p.noindex, p.alternates, p.signature_high, p.signature_low,
             coalesce(c.cluster, p.simhash) AS cluster,
             count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
         FROM pgsimhash.pages AS p
@@ -422,7 +422,7 @@ BEGIN
     WITH present AS MATERIALIZED (
         SELECT
             coalesce(p.host, '') AS host, p.url, p.simhash, p.html_bytes, p.distance, p.title,
-            p.duplicate_of
+            p.duplicate_of, p.noindex
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id
             AND NOT EXISTS (
@@ -444,6 +444,7 @@ BEGIN
     ), counted AS MATERIALIZED (
         SELECT
             p.host, count(*) AS pages, count(p.distance) AS copies,
+            count(*) FILTER (WHERE p.noindex) AS noindex,
             coalesce(sum(p.html_bytes), 0) AS bytes,
             coalesce(sum(p.html_bytes) FILTER (WHERE p.distance IS NOT NULL), 0) AS copy_bytes
         FROM present AS p
@@ -461,6 +462,7 @@ BEGIN
         (
             SELECT json_build_object(
                 'pages', coalesce(sum(c.pages), 0), 'copies', coalesce(sum(c.copies), 0),
+                'noindex', coalesce(sum(c.noindex), 0),
                 'html_bytes', coalesce(sum(c.bytes), 0),
                 'copy_bytes', coalesce(sum(c.copy_bytes), 0),
                 'all_hosts', count(*), 'copy_hosts', count(*) FILTER (WHERE c.copies > 0),

@@ -53,6 +53,8 @@ CREATE TABLE pgsimhash.pages (
     canonical_url text,              -- The absolute URL of its rel=canonical.
     canonical_on_site boolean NOT NULL DEFAULT false,  -- Whether that is a page of the same site.
     language text,                   -- Its lang attribute.
+    noindex boolean NOT NULL DEFAULT false,  -- Whether it asks search engines not to list it.
+    alternates text,                 -- The URLs of its hreflang links, separated by spaces.
     features integer,                -- The number of distinct features.
     tokens integer,                  -- The number of tokens of its main content.
     html_bytes integer,              -- The size of its HTML in bytes.
@@ -291,8 +293,8 @@ CREATE TYPE pgsimhash.verdict AS (
 CREATE TYPE pgsimhash._stored_page AS (
     url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, gone_at timestamptz,
     etag text, last_modified text, title text,
-    canonical_url text, language text, features integer, tokens integer, html_bytes integer,
-    html_digest bytea, text_digest bigint, structure bigint, signature_high bigint,
-    signature_low bigint, markdown text, run_id bigint, duplicate_of text, distance smallint,
-    covered boolean, selectors integer
+    canonical_url text, language text, noindex boolean, alternates text, features integer,
+    tokens integer, html_bytes integer, html_digest bytea, text_digest bigint, structure bigint,
+    signature_high bigint, signature_low bigint, markdown text, run_id bigint, duplicate_of text,
+    distance smallint, covered boolean, selectors integer
 );

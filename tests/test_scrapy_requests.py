@@ -266,6 +266,7 @@ def stored(dsn: str, url: str) -> StoredPage:
 def etagged(site: Site, path: str, etag: str) -> None:
     """Answer 304 to those who know the version, and 503 to the first who asks so."""
     refused: list[int] = []
+    own = {"ETag": etag, "X-Robots-Tag": "noindex"}
 
     def answer(times: int, headers: Message) -> tuple[int, dict[str, str], str]:
         sent = headers["If-None-Match"]
@@ -273,7 +274,7 @@ def etagged(site: Site, path: str, etag: str) -> None:
         if sent == etag and not refused:
             refused.append(1)
             return 503, {}, ""
-        return (304, {}, "") if sent == etag else (200, {"ETag": etag}, story(path + etag))
+        return (304, {}, "") if sent == etag else (200, own, story(path + etag))
 
     site.answers[path] = answer
 
@@ -293,6 +294,7 @@ def test_conditional_requests_are_made_for_due_pages(site: Site, dsn: str, tmp_p
     assert made.asked == ['/a "1"', '/a "1"', "/b", "/old"]
     assert (made.paths, made.counted["unchanged"]) == (["/b"], 2)  # the start page too
     assert stored(dsn, f"{site.url}/a").seen_at > begun
+    assert stored(dsn, f"{site.url}/a").noindex
     # A changed page comes whole; the headers of a caller are left alone.
     etagged(site, "/a", '"2"')
     made = site.crawl(dsn, "/a", **CONDITIONAL)

@@ -27,26 +27,36 @@ _VARYING: Final = re.compile(r"[^/]*\d[^/]*|[^/]+$")
 
 
 def canonical_problems(cluster: Cluster, distance: int) -> dict[str, list[ClusterPage]]:
-    """Return the problems of a cluster, and the pages that have them.
+    """Return the problems of a cluster, and the pages that have them; ``noindex`` ones are apart.
 
     A page without a link is fine if others name it. One that was not stored may be named by its
-    own variants: addresses that differ in parameters, http, www or a slash.
+    own variants: addresses that differ in parameters, http, www or a slash. Pages in languages or
+    for countries, which name each other by ``hreflang``, need no common canonical page.
     """
+    best = cluster.canonical
     urls = {page.url for page in cluster.pages}
     problems = defaultdict[str, list[ClusterPage]](list)
     for page in cluster.pages:
         link = page.canonical_url
-        if link is None:
+        if page.noindex:
+            problems["noindex"].append(page)
+        elif link in (None, page.url) and page is not best and _name_each_other(page, best):
+            continue
+        elif link is None:
             if not page.links:
                 problems["missing"].append(page)
+        elif (page.canonical_distance or 0) > distance:
+            problems["other_content"].append(page)
         elif link not in urls:
-            if page.canonical_distance is not None and page.canonical_distance > distance:
-                problems["other_content"].append(page)
-            elif _spelling(link) != _spelling(page.url):
+            if _spelling(link) != _spelling(page.url):
                 problems["outside"].append(page)
-        elif link != cluster.canonical.url:
+        elif link != best.url:
             problems["conflicting"].append(page)
     return problems
+
+
+def _name_each_other(a: ClusterPage, b: ClusterPage) -> bool:
+    return b.url in (a.alternates or "").split() and a.url in (b.alternates or "").split()
 
 
 def cluster_rows(cluster: Cluster, distance: int) -> Iterator[dict[str, Any]]:

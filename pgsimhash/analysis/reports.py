@@ -4,7 +4,7 @@ The number of statements and the size of each result are bounded; the database c
 """
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -31,6 +31,9 @@ BEYOND: Final = 12
 """How many bits beyond the distance are counted."""
 
 _EXAMPLES: Final = 5  # pages with a problem of canonical links that are shown
+_HOSTS: Final = 30
+_CHANGED: Final = 6
+_MEMBERS: Final = 4
 _CHARS: Final = 20_000  # of a text that are compared
 _MANY: Final = 10  # with fewer copies, their titles say little about a host
 _RUNS: Final = 14
@@ -161,38 +164,23 @@ class CanonicalFigures(NamedTuple):
 
     pages: dict[str, int]
     examples: dict[str, list[LinkingPage]]
-    chained: set[int]
 
     def add(self, cluster: Cluster, distance: int) -> None:
         """Count the pages of a cluster; those with other content are counted by the database."""
-        problems = canonical_problems(cluster, distance)
-        others = {page.page_id for page in problems.pop("other_content", ())}
-        for problem, pages in problems.items():
-            self.pages[problem] += len(pages)
-            room = _EXAMPLES - len(self.examples[problem])
-            self.examples[problem] += [LinkingPage(p.url, p.canonical_url) for p in pages[:room]]
-        # These name a page of their cluster, but a far one: a chain joins them.
-        self.chained.update(
-            page.page_id
-            for page in cluster.pages
-            if (page.canonical_distance or 0) > distance and page.page_id not in others
-        )
-
-    def add_others(self, calls: Calls, distance: int) -> None:
-        """Count the pages that name a page of other content, in a cluster or not."""
-        most = _EXAMPLES + len(self.chained)
-        rows = calls.fetch("canonical_elsewhere", distance=distance, most=most)
-        if rows:
-            self.pages["other_content"] = rows[0][-1] - len(self.chained)
-        found = [LinkingPage(*row[1:3]) for row in rows if row[0] not in self.chained]
-        self.examples["other_content"] = found[:_EXAMPLES]
+        for problem, pages in canonical_problems(cluster, distance).items():
+            if problem not in ("noindex", "other_content"):
+                self.pages[problem] += len(pages)
+                room = _EXAMPLES - len(self.examples[problem])
+                shown = (LinkingPage(page.url, page.canonical_url) for page in pages[:room])
+                self.examples[problem] += shown
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """The summary of a collection's present versions.
 
-    ``copies`` of its ``pages`` duplicated a page that came before. ``causes`` and ``hosts`` are the
+    ``copies`` of its ``pages`` duplicated a page that came before, and ``noindex`` of them ask
+    search engines not to list them. ``causes`` and ``hosts`` are the
     most frequent ones. Clusters compare the present versions with each other at ``distance`` and
     ``linkage``. The ``all_`` fields are the lengths of the full lists.
     """
@@ -203,6 +191,7 @@ class Report:
     linkage: Linkage
     pages: int
     copies: int
+    noindex: int
     html_bytes: int
     copy_bytes: int
     causes: Sequence[Cause]
@@ -257,7 +246,15 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the collection's counters as JSON values, and the other figures as "report"."""
-        numbers = ("pages", "copies", "html_bytes", "copy_bytes", "all_hosts", "all_runs")
+        numbers = (
+            "pages",
+            "copies",
+            "noindex",
+            "html_bytes",
+            "copy_bytes",
+            "all_hosts",
+            "all_runs",
+        )
         lengths = ("all_clusters", "clustered_pages", "all_changed")
         return {
             **self.status.as_json(),
@@ -294,9 +291,6 @@ def report(
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = CANONICAL,
     clusters: int = 12,
-    members: int = 4,
-    hosts: int = 30,
-    urls: int = 6,
 ) -> Report:
     """Return the summary of a collection: copies and their causes, runs, clusters, changes.
 
@@ -305,8 +299,8 @@ def report(
     figures and not in others.
 
     ``distance``, ``linkage`` and ``canonical`` are as for ``Store.clusters``. Shown are the biggest
-    ``clusters``, each with the ``members`` farthest from its canonical page; the ``hosts`` with the
-    most copies; and the ``urls`` that changed most.
+    ``clusters``, each with the pages farthest from its canonical page, the hosts with the most
+    copies, and the pages that changed most.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
@@ -315,17 +309,18 @@ def report(
     with store._session.calls_to_read(one_transaction=True) as calls:
         limit = calls.collection.checked_distance(distance, DISTANCE_MAX)
         (status,) = read_status(calls.connection, calls.collection.name)
-        # One row more than none says how many there are.
         ((figures, causes, by_host, changed, *simhashes),) = calls.fetch(
-            "report", hosts=max(hosts, 1), urls=max(urls, 1), sampled=_SAMPLE
+            "report", hosts=_HOSTS, urls=_CHANGED, sampled=_SAMPLE
         )
         runs = calls.records("runs", RunRecord)
         alone = figures.pop("alone")
         counts = dict.fromkeys(PROBLEMS, 0)
-        links = CanonicalFigures(counts, {problem: [] for problem in PROBLEMS}, set())
+        links = CanonicalFigures(counts, {problem: [] for problem in PROBLEMS})
         all_clusters = clusters_of(calls, limit, linkage, score)
-        views, number, pages = _biggest(all_clusters, limit, clusters, members, links)
-        links.add_others(calls, limit)
+        views, number, pages = _biggest(all_clusters, limit, clusters, links)
+        others = calls.fetch("canonical_elsewhere", distance=limit, most=_EXAMPLES)
+        links.examples["other_content"].extend(LinkingPage(*row[1:3]) for row in others)
+        counts["other_content"] = others[0][-1] if others else 0
         return Report(
             status=status,
             made_at=datetime.now(UTC),
@@ -333,16 +328,19 @@ def report(
             linkage=linkage,
             **figures,
             causes=[Cause(**cause) for cause in causes],
-            hosts=[_host(host) for host in by_host[:hosts]],
+            hosts=[_host(host) for host in by_host],
             runs=runs[:_RUNS][::-1],
             all_runs=len(runs),
             nearest=_nearest(calls, limit, simhashes, alone, figures["pages"]),
             # One cluster after the other, to hold few whole texts at a time.
-            clusters=[_with_blocks(calls, view) for view in views],
+            clusters=[
+                view._replace(blocks=_blocks(calls, view.canonical.url, view.members[0].page.url))
+                for view in views
+            ],
             all_clusters=number,
             clustered_pages=pages,
             canonical_links=links,
-            changed=[_changed(calls, **page) for page in changed[:urls]],
+            changed=[_changed(calls, **page) for page in changed],
             all_changed=changed[0]["all_urls"] if changed else 0,
         )
 
@@ -401,39 +399,33 @@ def _neighbours(calls: Calls, distance: int, *simhashes: int) -> Neighbours:
 
 
 def _biggest(
-    clusters: Iterable[Cluster], distance: int, count: int, members: int, links: CanonicalFigures
+    clusters: Iterable[Cluster], distance: int, count: int, links: CanonicalFigures
 ) -> tuple[list[ClusterView], int, int]:
     """Return the biggest clusters and the numbers of clusters and pages; count all in ``links``."""
-    heap: list[tuple[int, int, ClusterView]] = []
     number = pages = 0
-    for cluster in clusters:
-        links.add(cluster, distance)
-        number += 1
-        pages += len(cluster.pages)
-        rank = (len(cluster.pages), -cluster.cluster_id)
-        if len(heap) < count:
-            heapq.heappush(heap, (*rank, _view(cluster, members)))
-        elif heap and rank > heap[0][:2]:
-            heapq.heapreplace(heap, (*rank, _view(cluster, members)))
-    return [view for *_, view in sorted(heap, reverse=True)], number, pages
+
+    def views() -> Iterator[ClusterView]:
+        nonlocal number, pages
+        for cluster in clusters:
+            links.add(cluster, distance)
+            number += 1
+            pages += len(cluster.pages)
+            yield _view(cluster)
+
+    biggest = heapq.nlargest(max(count, 1), views(), key=lambda view: view.size)
+    return biggest[:count], number, pages
 
 
-def _view(cluster: Cluster, count: int) -> ClusterView:
+def _view(cluster: Cluster) -> ClusterView:
     canonical = cluster.canonical
     others = (
         Member(page, hamming_distance(page.simhash, canonical.simhash))
         for page in cluster.pages
         if page is not canonical
     )
-    farthest = heapq.nlargest(count, others, key=lambda one: (one.distance, -one.page.page_id))
+    farthest = heapq.nlargest(_MEMBERS, others, key=lambda one: one.distance)
     one_title = len({page.title for page in cluster.pages}) == 1
     return ClusterView(len(cluster.pages), canonical, tuple(farthest), one_title)
-
-
-def _with_blocks(calls: Calls, view: ClusterView) -> ClusterView:
-    if not view.members:
-        return view
-    return view._replace(blocks=_blocks(calls, view.canonical.url, view.members[0].page.url))
 
 
 def _blocks(calls: Calls, *urls: str) -> tuple[BlockPair, ...]:

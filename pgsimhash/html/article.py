@@ -112,7 +112,7 @@ def article_of_tree(
         unlinked = "\n".join(lines(_LINKED.sub(" ", page.text())))
         check_stand_in(head.title, text(), unlinked, _empty_ids(root))
     about = (head.title, head.canonical_url, head.language, page.structure)
-    return Article(markdown, text, *about, words, by_c, is_missing)
+    return Article(markdown, text, *about, words, by_c, is_missing, head.noindex, head.alternates)
 
 
 class Article:
@@ -131,6 +131,8 @@ class Article:
             that returns them.
         native: the page as the C extension read it.
         content_missing: whether ``content`` selects nothing, so that the page was read whole.
+        noindex: whether it asks search engines not to list it.
+        alternates: the absolute URLs of its ``hreflang`` links, separated by spaces.
     """
 
     def __init__(
@@ -144,11 +146,14 @@ class Article:
         words: WeightedWords | Callable[[], WeightedWords] | None = None,
         native: NativePage | None = None,
         content_missing: bool = False,
+        noindex: bool = False,
+        alternates: str | None = None,
     ) -> None:
         self._markdown, self._text, self._words = markdown, text, words
         self.title, self.canonical_url, self.language = title, canonical_url, language
         self.structure, self.native = structure, native
         self.content_missing = content_missing
+        self.noindex, self.alternates = noindex, alternates
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Article) and self._content() == other._content()

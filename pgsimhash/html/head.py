@@ -6,7 +6,7 @@ articles about such pages are not affected.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -15,8 +15,10 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
 from pgsimhash.html.parse import clean_text
+from pgsimhash.pages.values import says_noindex
 
 _CANONICAL_MAX: Final = 10
+_ALTERNATES_MAX: Final = 100
 _TITLES_MAX: Final = 100
 _WEB: Final = ("http://", "https://")
 _URL_MAX: Final = 8192
@@ -102,6 +104,8 @@ class Head(NamedTuple):
     base: str | None  # of relative URLs: the page's <base>, else the page's URL
     canonical_url: str | None  # the first absolute URL of a rel=canonical, resolved against base
     language: str | None  # the root's lang, at most 35 characters of it
+    noindex: bool  # whether a <meta name=robots> says noindex or none
+    alternates: str | None  # the absolute URLs of its first 100 hreflang links, a space between
 
 
 def read_head(root: HtmlElement, url: str | None) -> Head:
@@ -111,12 +115,24 @@ def read_head(root: HtmlElement, url: str | None) -> Head:
     of_page = (title for title in titles if next(title.iterancestors("svg"), None) is None)
     texts = (" ".join(clean_text("".join(title.itertext())).split()) for title in of_page)
     base = absolute(root.xpath("string(//base/@href)"), url) or url
-    relations = ((link.get("rel", "").lower(), link.get("href")) for link in root.iter("link"))
-    canonical = (reference for relation, reference in relations if "canonical" in relation.split())
-    urls = (absolute(reference, base) for reference in islice(canonical, _CANONICAL_MAX))
-    absolute_urls = (link for link in urls if link is not None and link.startswith(_WEB))
+    links = [(link.get("rel", "").lower().split(), link) for link in root.iter("link")]
+    canonical = (link for relations, link in links if "canonical" in relations)
+    twins = (link for words, link in links if "alternate" in words and link.get("hreflang"))
     language = (root.get("lang") or root.get("xml:lang") or "").strip()[:35]
-    return Head(next(filter(None, texts), None), base, next(absolute_urls, None), language or None)
+    robots = (meta for meta in root.iter("meta") if meta.get("name", "").lower() == "robots")
+    return Head(
+        next(filter(None, texts), None),
+        base,
+        next(_urls(islice(canonical, _CANONICAL_MAX), base), None),
+        language or None,
+        any(says_noindex(meta.get("content", "")) for meta in islice(robots, _CANONICAL_MAX)),
+        " ".join(_urls(islice(twins, _ALTERNATES_MAX), base)) or None,
+    )
+
+
+def _urls(links: Iterable[HtmlElement], base: str | None) -> Iterator[str]:
+    urls = (absolute(link.get("href"), base) for link in links)
+    return (url for url in urls if url is not None and url.startswith(_WEB))
 
 
 def absolute(reference: str | None, base: str | None) -> str | None:

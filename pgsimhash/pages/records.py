@@ -29,6 +29,8 @@ class PageFields:
         title: the page's title.
         canonical_url: the absolute URL of its ``rel=canonical``.
         language: the value of its ``lang``.
+        noindex: whether it asks search engines not to list it.
+        alternates: the absolute URLs of its ``hreflang`` links, separated by spaces.
         features: the number of distinct features.
         tokens: the number of tokens of the main content.
         html_bytes: the size of the page in bytes.
@@ -48,6 +50,8 @@ class PageFields:
     title: str | None = None
     canonical_url: str | None = None
     language: str | None = None
+    noindex: bool = False
+    alternates: str | None = None
     features: int | None = None
     tokens: int | None = None
     html_bytes: int | None = None
@@ -135,6 +139,7 @@ class SourcePage:
     and ``last_modified`` are headers of its response, for conditional requests. ``truncated`` is
     that of the verdict. ``record`` is the number of its line or record in its file; comparisons
     ignore it. ``content`` and ``ignore`` are CSS selectors, and win over options and policies.
+    ``noindex`` is whether its ``X-Robots-Tag`` says so.
     """
 
     url: str
@@ -147,6 +152,7 @@ class SourcePage:
     truncated: str | None = None
     content: str | None = None
     ignore: str | None = None
+    noindex: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "html", frozen(self.html))

@@ -24,6 +24,10 @@ EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 ALWAYS: Final = timedelta()
 """The age after which a page is always fetched again; no other age is 0."""
+# Directives that look like the name of a crawler (developers.google.com, "Robots meta tag").
+_WITH_VALUES: Final = frozenset(
+    ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]
+)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
@@ -58,6 +62,17 @@ def validator(header: object) -> str | None:
     if not (isinstance(header, str) and header.isascii() and header.isprintable()):
         return None
     return header if 0 < len(header) <= _VALIDATOR_MAX else None
+
+
+def says_noindex(robots: str) -> bool:
+    """Return whether a robots meta tag or ``X-Robots-Tag`` asks all crawlers for no listing."""
+    for part in robots.lower().split(","):
+        name, colon, _ = part.partition(":")
+        if colon and name.strip() not in _WITH_VALUES:
+            return False  # what follows is for one crawler
+        if name.strip() in ("noindex", "none"):
+            return True
+    return False
 
 
 def too_large(what: str, max_bytes: int) -> PageError:

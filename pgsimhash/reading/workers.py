@@ -74,6 +74,7 @@ def extract(
             record,
             title=record.title and record.title[:_TITLE_MAX],
             canonical_url=None if is_long else link,
+            noindex=record.noindex or page.noindex,
             markdown=record.markdown if markdown else None,
             html_digest=hashlib.sha256(data).digest()[:16],
             **{name: getattr(page, name) for name in _PASSED_ON},

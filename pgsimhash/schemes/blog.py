@@ -78,16 +78,23 @@ def read_blog(
     root = parse(text, ELEMENTS_MAX)
     if root is None:
         return Article("", "")
-    title, base, canonical, language = read_head(root, url)
+    head = read_head(root, url)
     is_missing = any(selectors) and cut(root, selectors)
     structure = structure_of(root)
     restore_images(root)
     soup = _soup(root)
     _clean(soup)
     content = _content(soup)
-    markdown = "" if content is None else clean_text(render(content, base))
-    about = (title, canonical, language, structure)
-    return Article(markdown, markdown, *about, content_missing=is_missing)
+    markdown = "" if content is None else clean_text(render(content, head.base))
+    about = (head.title, head.canonical_url, head.language, structure)
+    return Article(
+        markdown,
+        markdown,
+        *about,
+        content_missing=is_missing,
+        noindex=head.noindex,
+        alternates=head.alternates,
+    )
 
 
 def _soup(root: HtmlElement) -> BeautifulSoup:

@@ -306,6 +306,8 @@ def read_page(
         title=article.title,
         canonical_url=article.canonical_url,
         language=article.language,
+        noindex=article.noindex,
+        alternates=article.alternates,
         structure=article.structure,
         html_bytes=size,
         selectors=selectors.digest if any(selectors) else None,

@@ -34,8 +34,8 @@ class ClusterPage:
     """The current version of a page, as a member of a cluster.
 
     ``tokens`` are the words of its main content. ``canonical_distance`` are the bits to the page
-    that its ``rel=canonical`` names, if that is another stored one. ``links`` counts the pages of
-    the cluster that name it there.
+    that its ``rel=canonical`` names, if that is another stored one. ``noindex`` and ``alternates``
+    are as for ``PageFields``. ``links`` counts the pages of the cluster that name it as canonical.
     """
 
     page_id: int
@@ -47,6 +47,8 @@ class ClusterPage:
     canonical_url: str | None = None
     tokens: int | None = None
     canonical_distance: int | None = None
+    noindex: bool = False
+    alternates: str | None = None
     signature: int | None = None
     links: int = 0
 
@@ -92,6 +94,7 @@ _COPY: Final = re.compile(
 
 RULES: Final[dict[str, Score]] = {
     "linked": lambda page: page.links,
+    "indexed": lambda page: not page.noindex,
     "earliest": lambda page: -page.page_id,
     "newest": lambda page: page.page_id,
     "shortest-url": lambda page: -len(page.url),
@@ -101,11 +104,12 @@ RULES: Final[dict[str, Score]] = {
 }
 """The rules for the canonical page, by name.
 
-``linked`` takes the page that most canonical links of the cluster name, ``plain-url`` one without
-parameters and not for printers, ``longest`` the page with most features.
+``linked`` takes the page that most canonical links of the cluster name, ``indexed`` one without
+noindex, ``plain-url`` one without parameters and not for printers, ``longest`` the page with most
+features.
 """
 
-CANONICAL: Final = ("linked", "https", "plain-url", "shortest-url")
+CANONICAL: Final = ("linked", "indexed", "https", "plain-url", "shortest-url")
 """The default rules."""
 
 

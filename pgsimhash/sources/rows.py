@@ -131,8 +131,8 @@ def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePag
             time = parse_time(text)
         except ValueError:
             raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
-    validators = (validator(fields.get(name)) for name in ("etag", "last_modified"))
-    return SourcePage(url, html, charset, time, number, *validators)
+    etag, modified = (validator(fields.get(name)) for name in ("etag", "last_modified"))
+    return SourcePage(url, html, charset, time, number, etag, modified)
 
 
 def _checked(fields: Mapping[str, Any], key: str, types: tuple[type, ...] = (str,)) -> Any:

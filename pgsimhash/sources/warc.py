@@ -10,6 +10,7 @@ import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, Final
@@ -24,7 +25,7 @@ from warcio.statusandheaders import (
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure, PageItem, PageStatus, SourcePage
 from pgsimhash.pages.urls import check_url
-from pgsimhash.pages.values import too_large
+from pgsimhash.pages.values import says_noindex, too_large
 from pgsimhash.sources.bodies import decode_body
 from pgsimhash.sources.page import (
     TEXT_SCHEME,
@@ -188,7 +189,9 @@ class _Record:
         cut = cut if cut in ("", "length", "time", "disconnect") else "unspecified"
         # With the validators of a part, the rest would never be fetched.
         validators = (None, None) if cut else _validators(http)
-        return SourcePage(url, body, charset, self._date(http), number, *validators, cut or None)
+        page = SourcePage(url, body, charset, self._date(http), number, *validators, cut or None)
+        robots = [value for name, value in http.headers if name.lower() == "x-robots-tag"]
+        return replace(page, noindex=True) if any(map(says_noindex, robots)) else page
 
     def _date(self, http: Any) -> datetime | None:
         """Return when the page was fetched, or else sent; None if neither can be read."""

@@ -6,6 +6,7 @@ checked in :func:`bounded`, when their size is known.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from reprlib import repr as short_repr
@@ -171,4 +172,8 @@ def with_normalized_url(item: Item) -> Item:
         canonical = item.canonical_url and normalized_url(item.canonical_url)
     except PageError:
         canonical = None
-    return replace(item, url=url, canonical_url=canonical)
+    alternates = None
+    if item.alternates is not None:
+        with suppress(PageError):
+            alternates = " ".join(map(normalized_url, item.alternates.split()))
+    return replace(item, url=url, canonical_url=canonical, alternates=alternates)

@@ -155,6 +155,24 @@ def test_elements_not_allowed_in_a_head_precede_the_body() -> None:
     )
 
 
+def test_what_a_page_says_to_search_engines() -> None:
+    links = "".join(
+        f"<link rel='{rel}' hreflang='{language}' href='{href}'>"
+        for rel, language, href in (
+            ("alternate", "de", "/de/x"), ("ALTERNATE", "x-default", "https://b.example/a b"),
+            ("alternate", "", "/feed"), ("next", "fr", "/fr"), ("alternate", "it", "javascript:x"),
+        )
+    )  # fmt: skip
+    article = read_article(f"{links}<meta name=Robots content='follow, NOINDEX'>{STORY}", URL)
+    assert article.noindex
+    site = "/".join(URL.split("/")[:3])
+    assert article.alternates == f"{site}/de/x https://b.example/a%20b"
+    many = "".join(f"<link rel=alternate hreflang=x href=/{n}>" for n in range(1000))
+    assert len((read_article(f"{many}{STORY}", URL).alternates or "").split()) == 100
+    plain = read_article(f"<meta name=googlebot content=noindex>{STORY}")
+    assert (plain.noindex, plain.alternates) == (False, None)
+
+
 def test_title_canonical_url_and_language() -> None:
     article = read_article(
         "<html lang=' de '><head><base href='https://other.example/x/'>"

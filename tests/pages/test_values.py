@@ -20,7 +20,7 @@ from pgsimhash.html import read_article
 from pgsimhash.pages import urls
 from pgsimhash.pages.policies import checked_settings
 from pgsimhash.pages.urls import check_url, normalized_url
-from pgsimhash.pages.values import EARLIEST, check_age, check_time, frozen, parse_age
+from pgsimhash.pages.values import EARLIEST, check_age, check_time, frozen, parse_age, says_noindex
 from pgsimhash.schemes import read_text
 from pgsimhash.schemes.registry import scheme_names
 from pgsimhash.sources import SourcePage
@@ -201,3 +201,12 @@ def test_the_bytes_of_a_page_are_immutable() -> None:
     assert source.html == PAGE
     assert hash(source) == hash(SourcePage("https://a.example/", PAGE))
     assert frozen("<p>") == "<p>"
+
+
+@pytest.mark.parametrize(("robots", "says"), [
+    ("noindex", True), ("follow, NOINDEX ", True), ("none", True), ("index, follow", False),
+    ("unavailable_after: 2030-01-01, noindex", True), ("googlebot: noindex", False),
+    ("otherbot: nofollow, noindex", False), ("", False), ("noindexed", False),
+])  # fmt: skip
+def test_robots_that_all_crawlers_obey(robots: str, says: bool) -> None:
+    assert says_noindex(robots) == says

@@ -3,13 +3,15 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pgsimhash.pages.records import PageStatus
+from pgsimhash.pages.records import PageRecord, PageStatus
+from pgsimhash.reading.workers import extract
 from pgsimhash.sources import SourcePage, bodies, read_pages, streams
 from pgsimhash.sources.streams import Stream
 from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
@@ -125,6 +127,17 @@ def test_a_page_has_its_validators_unless_it_is_truncated(path: Path) -> None:
     for text, reason in (("length", "length"), ("Time", "time"), ("own", "unspecified")):
         page = one(path, record(http=http, warc={"WARC-Truncated": text}))
         assert (page.etag, page.last_modified, page.truncated) == (None, None, reason)
+
+
+def test_the_header_for_search_engines_is_read(path: Path) -> None:
+    for robots, says in (("noindex, nofollow", True), ("otherbot: noindex", False)):
+        assert one(path, record(http={"x-robots-tag": robots})).noindex == says
+    # It counts as the tag in the page does.
+    html = f"<meta name=robots content=noindex><p>{'words of a page ' * 20}"
+    for page in (SourcePage("https://a.example/", html), one(path, record())):
+        found = extract(replace(page, noindex=not isinstance(page.html, str)))
+        assert isinstance(found, PageRecord)
+        assert found.noindex
 
 
 @pytest.mark.parametrize(("text", "first_moment"), [

@@ -203,6 +203,7 @@ FULL = PageRecord(
     features=NUMBER_MAX, html_bytes=NUMBER_MAX, structure=TOP, signature=2**128 - 1, markdown="# a",
     tokens=NUMBER_MAX, html_digest=bytes(range(240, 256)), text_digest=TOP, etag='W/"1"',
     last_modified="Sat, 03 Feb 2024 04:05:06 GMT", selectors=NUMBER_MAX,
+    noindex=True, alternates=f"{A}de {A}fr",
 )  # fmt: skip
 FIELDS = [each.name for each in fields(PageRecord) if each.name not in UNSTORED]
 SESSIONS = [
@@ -219,7 +220,7 @@ def stored(connection: psycopg.Connection, url: str) -> tuple[Any, ...]:
         "SELECT url, simhash, extract(epoch FROM fetched_at)::text, title, canonical_url, "
         "language, features, html_bytes, structure, signature_high, signature_low, markdown, "
         "tokens, encode(html_digest, 'hex'), text_digest, etag, last_modified, "
-        "selectors FROM pgsimhash.pages WHERE url = %s",
+        "selectors, noindex, alternates FROM pgsimhash.pages WHERE url = %s",
         [url],
     ).fetchall()
     return tuple(row)
@@ -235,7 +236,7 @@ def as_row(record: PageRecord) -> tuple[Any, ...]:
         record.title, record.canonical_url, record.language, record.features, record.html_bytes,
         big[0], *to_halves(record.signature), record.markdown, record.tokens,
         None if record.html_digest is None else record.html_digest.hex(), big[1], record.etag,
-        record.last_modified, record.selectors,
+        record.last_modified, record.selectors, record.noindex, record.alternates,
     )  # fmt: skip
 
 

@@ -189,6 +189,11 @@ def test_urls_are_normalized(dsn: str) -> None:
         store.add_page("https://a.example/?a=1&utm_source=x", 0)
         assert store.gone("https://a.example:443/?utm_medium=y&a=1")
         assert page_at(store, "https://a.example/?a=1").gone_at is not None
+        twins = "https://A.example/en https://a.example:443/de?utm_source=x"
+        record = PageRecord(url="https://a.example/en", simhash=1, alternates=twins)
+        list(store.ingest_many([record]))
+        known = page_at(store, "https://a.example/en")
+        assert known.alternates == "https://a.example/en https://a.example/de"
 
 
 def test_the_asynchronous_store_has_the_same(dsn: str) -> None:
