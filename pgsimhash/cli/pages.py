@@ -61,6 +61,11 @@ _REPEATED: Final = 100
 )
 @options.parquet("the verdicts to this file too")
 @options.flag("--list-skipped", "Also print a JSON line for each skipped file and record.")
+@click.option(
+    "--base-url",
+    metavar="URL",
+    help="The URL of a folder PATH, such as that of wget -r -nH, for the URLs of its HTML files.",
+)
 @options.flag("--reread", "Also read files that are stored and were not modified since.")
 @options.flag("--create", "Create the collection if it does not exist.")
 @click.option("--label", help="The label of the run; by default the command.")

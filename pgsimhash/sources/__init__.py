@@ -142,7 +142,7 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
             stream = Stream(sys.stdin.buffer if stdin is None else stdin)
             yield from read_lines(stream, "stdin", reading)
         elif reader == _HTML or (reader is None and _begins_like_html(path)):
-            yield read_html(path, reading.max_bytes)
+            yield read_html(path, reading.max_bytes, reading.url_of(path))
         elif reader is None:
             accepted = ", ".join(READERS)
             detail = f"not HTML, and its name does not end in one of {accepted}"
@@ -157,9 +157,9 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
         yield failure(shown(path), error)
 
 
-def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
-    """Return the page in an HTML file; its URL is the file's ``file://`` URI."""
-    url = plain_path(path).as_uri()
+def read_html(path: Path, max_bytes: int, url: str | None = None) -> SourcePage | PageFailure:
+    """Return the page in an HTML file; its URL is by default the file's ``file://`` URI."""
+    url = url or plain_path(path).as_uri()
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure, PageItem, Pause
@@ -35,6 +36,10 @@ class Skipped(NamedTuple):
 OnSkipped = Callable[[Skipped], object]
 
 
+_OF_URLS: Final = "/?&=%:@;,+!~*'()$"
+"""What stays as it is in the URL of a file."""
+
+
 class Reading(NamedTuple):
     """How files are read; see :func:`pgsimhash.sources.read_pages`."""
 
@@ -42,6 +47,17 @@ class Reading(NamedTuple):
     skipped: Counter[str]
     texts: bool
     on_skipped: OnSkipped = no_progress
+    base_url: str | None = None  # of the files in these folders
+    folders: tuple[Path, ...] = ()
+
+    def url_of(self, path: Path) -> str:
+        """Return the URL of an HTML file, as ``wget -r -nH`` names it, else its ``file:`` URL."""
+        plain = plain_path(path)
+        inside = next(filter(plain.is_relative_to, self.folders), None)
+        if self.base_url is None or inside is None:
+            return plain.as_uri()
+        place = plain.relative_to(inside).as_posix().removesuffix("index.html")
+        return f"{self.base_url.rstrip('/')}/{quote(place, safe=_OF_URLS)}"
 
     def skip(self, reason: str, *place: Any) -> None:
         """Count a skipped file or record; ``place`` has the other values of :class:`Skipped`."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, SupportsIndex, Typ
 from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import ArgumentError, check_number, check_type
+from pgsimhash.errors import ArgumentError, check_number, check_type, invalid_argument
 from pgsimhash.hashing.bits import as_simhashes, check_simhash, from_bigint, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
@@ -34,13 +34,13 @@ from pgsimhash.pages.records import (
     Verdict,
 )
 from pgsimhash.pages.selectors import Selectors, policy_selectors
-from pgsimhash.pages.urls import check_url, lowered
+from pgsimhash.pages.urls import check_url, host_of, lowered
 from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time, text_size
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import CANONICAL, Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import check_paths
-from pgsimhash.sources.page import OnSkipped, Reading
+from pgsimhash.sources.page import OnSkipped, Reading, plain_path
 from pgsimhash.store import batches, deleting, lookups
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.collection import Collection
@@ -400,6 +400,7 @@ class Store(Maintenance):
         paths: Iterable[str | Path],
         *,
         reread: bool = False,
+        base_url: str | None = None,
         stdin: BinaryIO | None = None,
         skipped: Counter[str] | None = None,
         on_skipped: OnSkipped = no_progress,
@@ -420,6 +421,8 @@ class Store(Maintenance):
         Args:
             paths: as of :func:`pgsimhash.sources.read_pages`; texts if the scheme reads texts.
             reread: whether to skip nothing.
+            base_url: the URL of the given folders, such as those of ``wget -r -nH``, for the URLs
+                of the HTML files in them, instead of ``file:`` URLs.
             stdin: the stream for ``-``, instead of the process's.
             skipped: counts, by kind, what is stored or is not a page.
             on_skipped: receives each of these.
@@ -434,7 +437,12 @@ class Store(Maintenance):
 
         check_paths(paths)
         texts = reads_texts(self.collection.scheme)
-        reading = Reading(max_bytes, Counter() if skipped is None else skipped, texts, on_skipped)
+        if base_url is not None and host_of(base_url) is None:
+            raise invalid_argument(f"base_url is a URL with a host, not {base_url!r:.80}")
+        paths = list(paths)
+        folders = tuple(plain_path(Path(path)) for path in paths if isinstance(path, str | Path))
+        counts = Counter[str]() if skipped is None else skipped
+        reading = Reading(max_bytes, counts, texts, on_skipped, base_url, folders)
         files = Files(self._session, self._ingest.see, reread, reading, stdin)
         verdicts = self.ingest_many(
             files.read(list(paths)),

@@ -55,6 +55,22 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     assert {line["reason"] for line in done.lines} == {"unchanged", "too_short"}
 
 
+def test_a_folder_of_wget_has_the_urls_of_its_site(run: Run, folder: Path, tmp_path: Path) -> None:
+    site = tmp_path / "www.a.example"
+    html = (folder / "wells.html").read_text()
+    for name in ("index.html", "a b/index.html", "list?page=2&x=1", "100%25.html"):
+        path = site / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"<!doctype html>{html}<p>{name}")
+    done = run("ingest", site, "--base-url", "https://www.a.example/")
+    assert done.code == 0
+    assert {line["url"] for line in done.lines} == {
+        "https://www.a.example/", "https://www.a.example/a%20b/",
+        "https://www.a.example/list?page=2&x=1", "https://www.a.example/100%25.html",
+    }  # fmt: skip
+    run("ingest", site, "--base-url", "a.example").ends(2, "base_url is a URL with a host")
+
+
 def test_skipped_files_and_failures_are_summarized_in_one_line(run: Run, folder: Path) -> None:
     archive, feed = folder / "crawl.warc.gz", folder / "feed.jsonl"
     (folder / "style.css").write_text("p {}")
