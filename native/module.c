@@ -117,7 +117,7 @@ static PyObject *text_of(PyObject *module, PyObject *capsule) {
     return PyUnicode_DecodeUTF8((const char *)page->text.data, (Py_ssize_t)page->text.size, NULL);
 }
 
-static bool read_factors(PyObject *occurrences, Factors *factors) {
+bool read_factors(PyObject *occurrences, Factors *factors) {
     if (PyTuple_Size(occurrences) != OCCURRENCES) {
         PyErr_SetString(PyExc_ValueError, "the kinds of occurrences are others");
         return false;
@@ -125,6 +125,16 @@ static bool read_factors(PyObject *occurrences, Factors *factors) {
     for (int i = 0; i < OCCURRENCES; i++)
         factors->occurrences[i] = PyFloat_AsDouble(PyTuple_GetItem(occurrences, i));
     return PyErr_Occurred() == NULL;
+}
+
+PyObject *vote_tuple(const Vote *vote) {
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)vote->signature,
+                                                sizeof vote->signature);
+    PyObject *signature =
+        PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "Ns", bytes, "little");
+    if (signature == NULL) return NULL;
+    return Py_BuildValue("KNiiKd", (unsigned long long)vote->simhash, signature, vote->features,
+                         vote->tokens, (unsigned long long)vote->digest, vote->unseen);
 }
 
 /* vote(tables, page, occurrences, damping, evened)
@@ -145,14 +155,7 @@ static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     Py_BEGIN_ALLOW_THREADS
     status = vote(page, tables, &factors, &result);
     Py_END_ALLOW_THREADS
-    if (status != DONE) return refusal(status);
-    PyObject *bytes = PyBytes_FromStringAndSize((const char *)result.signature,
-                                                sizeof result.signature);
-    PyObject *signature =
-        PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "Ns", bytes, "little");
-    if (signature == NULL) return NULL;
-    return Py_BuildValue("KNiiKd", (unsigned long long)result.simhash, signature, result.features,
-                         result.tokens, (unsigned long long)result.digest, result.unseen);
+    return status == DONE ? vote_tuple(&result) : refusal(status);
 }
 
 /* describe(element) -> (tag, name and value of its first attribute, text, number of children): for the
@@ -180,6 +183,7 @@ static PyMethodDef methods[] = {
     {"facts", facts, METH_O, NULL},
     {"text", text_of, METH_O, NULL},
     {"vote", vote_of, METH_VARARGS, NULL},
+    {"vote_texts", vote_texts, METH_VARARGS, NULL},
     {"ignored", ignored, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},

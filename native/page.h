@@ -3,7 +3,7 @@
  * The steps follow the Python code of the default scheme, in its order and with its names; each file
  * names its module. Python decides what is right, and one test compares the two bit by bit. No
  * state is global: a page is read by several threads at once, each with its own Page, and without
- * the GIL, so only module.c, tables.c and complex_words.c may call Python.
+ * the GIL, so only module.c, tables.c, texts.c and complex_words.c may call Python.
  */
 #ifndef PGSIMHASH_PAGE_H
 #define PGSIMHASH_PAGE_H
@@ -249,7 +249,13 @@ Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote
 /* ignored.c */
 PyObject *ignored(PyObject *module, PyObject *arguments);
 
+/* texts.c */
+PyObject *vote_texts(PyObject *module, PyObject *arguments);
+
 /* module.c */
+bool read_factors(PyObject *occurrences, Factors *factors);
+/* (simhash, signature, features, tokens, digest, unseen) */
+PyObject *vote_tuple(const Vote *vote);
 Page *page_of(PyObject *capsule);
 void free_page(Page *page);
 /* Add lxml's element of a node, in the document of another element, to a set. */

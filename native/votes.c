@@ -62,14 +62,20 @@ static void add_vote(Votes *votes, uint64_t hash, double sum) {
     sign(votes, hash, weight);
 }
 
-/* A bit is 1 if more than half of all units voted for it. */
-static uint64_t simhash_of(const Votes *votes) {
+/* A bit is 1 if more than half of all units voted for it. From the highest bit of a byte on, the
+ * sums of the bytes with the bit are added to those without, for the bits below. */
+static uint64_t simhash_of(Votes *votes) {
     uint64_t simhash = 0;
-    for (int bit = 0; bit < 64; bit++) {
-        uint64_t ones = 0;
-        for (int byte = 0; byte < 256; byte++)
-            if (byte >> (bit & 7) & 1) ones += votes->ones[bit >> 3][byte];
-        if (2 * ones > votes->total) simhash |= 1ULL << bit;
+    for (int place = 0; place < 8; place++) {
+        uint64_t *sums = votes->ones[place];
+        for (int bit = 7; bit >= 0; bit--) {
+            uint64_t ones = 0;
+            for (int byte = 0; byte < 1 << bit; byte++) {
+                ones += sums[byte + (1 << bit)];
+                sums[byte] += sums[byte + (1 << bit)];
+            }
+            if (2 * ones > votes->total) simhash |= 1ULL << (8 * place + bit);
+        }
     }
     return simhash;
 }

@@ -2,6 +2,8 @@ from collections.abc import Callable, Mapping
 
 from lxml.html import HtmlElement
 
+_Vote = tuple[int, int, int, int, int, float]
+
 ELEMENT_SIZE: int
 
 def make_tables(
@@ -21,7 +23,15 @@ def facts(page: object, /) -> tuple[int, int, bytes]: ...
 def text(page: object, /) -> str: ...
 def vote(
     tables: object, page: object, occurrences: tuple[float, ...], damping: float, evened: float, /
-) -> tuple[int, int, int, int, int, float] | None: ...
+) -> _Vote | None: ...
+def vote_texts(
+    tables: object,
+    texts: list[str],
+    occurrences: tuple[float, ...],
+    damping: float,
+    evened: float,
+    /,
+) -> list[_Vote | None]: ...
 def ignored(
     tables: object, page: object, body: HtmlElement, /
 ) -> tuple[set[HtmlElement], set[HtmlElement], set[HtmlElement]] | None: ...

@@ -3,16 +3,15 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.hashing.signature import verified
-from pgsimhash.html import Article
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.reading.workers import extract_many
@@ -31,6 +30,11 @@ __all__ = ["mark_duplicates"]
 
 Kind = Literal["text", "html"]
 Frame = TypeVar("Frame")
+
+TEXT_DISTANCE: Final = 11
+"""The default distance of texts: a search in memory costs less than one in a collection."""
+
+SAMPLE: Final = 2000  # texts that choose the scheme
 
 COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason", "cluster")
 """The added columns."""
@@ -88,13 +92,14 @@ def mark_duplicates(
         frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it is not changed.
         column: the column with the texts (str) or pages (str or bytes).
         kind: ``text`` for plain texts, ``html`` for pages.
-        distance: the largest number of differing bits, 0 to 12; by default the scheme's.
+        distance: the largest number of differing bits, 0 to 12; by default 11 for texts and the
+            scheme's for pages.
         scheme: the default is "pgsimhash-article-1" for pages, and one choice of
             :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
         url_column: the column with the URLs of pages, which some schemes use.
         verify: whether the signatures must also agree; see :mod:`pgsimhash.hashing.signature`.
-        jobs: the number of processes that read pages; with more than one, the calling script needs
-            the usual ``if __name__ == "__main__":`` guard.
+        jobs: the number of threads for texts, or of processes that read pages. With more than one
+            process, the calling script needs the usual ``if __name__ == "__main__":`` guard.
         id_column: the column whose values name the rows.
         prefix: what the names of the added columns begin with.
         keep: whether earlier rows are the originals (``first``) or later ones (``last``).
@@ -112,10 +117,12 @@ def mark_duplicates(
     if distance is not None:
         check_distance(distance, DISTANCE_MAX)
     cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
-    texts = (cell for cell in cells if cell is not None)
-    recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(texts))
+    sample = (cell for cell in cells[:: 1 + len(cells) // SAMPLE] if cell is not None)
+    recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(sample))
     selectors = checked_selectors(recipe, Selectors(content, ignore))
-    limit = recipe.distance if distance is None else distance
+    limit = distance
+    if limit is None:
+        limit = TEXT_DISTANCE if kind == "text" else recipe.distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
     if keep == "last":
@@ -129,14 +136,8 @@ def mark_duplicates(
             message = f"{too_short(short, known, recipe)}; only equal ones are marked"
         warnings.warn(message, stacklevel=2)
 
-    @cache
-    def signature(row: int) -> int | None:
-        # Few texts need it, so it is computed on demand.
-        is_text = kind == "text"
-        return (recipe.vote(Article(cells[row], cells[row])) if is_text else rows[row]).signature
-
     plain_texts = cells if kind == "text" else [None] * len(cells)
-    originals = _originals(rows, plain_texts, signature if verify else None, limit)
+    originals = _originals(rows, plain_texts, limit, jobs, verify=verify)
     label = nw.Int64() if names is None else names.dtype
     types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
     columns = _columns(rows, originals, labels)
@@ -156,11 +157,15 @@ def read_cells(
     progress: Compared = no_progress,
     selectors: Selectors = NO_SELECTORS,
 ) -> list[Cell]:
-    """Return the cells of a column, read; they may be None. Only pages get a signature."""
+    """Return the cells of a column, read; they may be None."""
     present = [(cell, url) for cell, url in zip(cells, urls, strict=True) if cell is not None]
+    results: Iterator[Cell]
     if kind == "text":
-        simhashes = vote_texts((text for text, _ in present), scheme)
-        results = (Cell(one, "too_short" if one is None else None) for one in simhashes)
+        votes = vote_texts((text for text, _ in present), scheme, jobs)
+        results = (
+            Cell(reason="too_short") if vote is None else Cell(vote.simhash, None, vote.signature)
+            for vote in votes
+        )
     else:
         # A page can be read without a URL.
         cut = selectors._asdict()
@@ -180,16 +185,14 @@ def read_cells(
 
 
 def _originals(
-    cells: Sequence[Cell],
-    texts: Sequence[str | None],
-    signature: Callable[[int], int | None] | None,
-    limit: int,
+    cells: Sequence[Cell], texts: Sequence[str | None], limit: int, jobs: int, *, verify: bool
 ) -> list[_Original | None]:
-    """Return the original of each row, or None; without ``signature`` none is verified."""
-    near = _near_simhashes({cell.simhash for cell in cells if cell.simhash is not None}, limit)
+    """Return the original of each row, or None."""
+    known = {cell.simhash for cell in cells if cell.simhash is not None}
+    near = _near_simhashes(np.fromiter(known, dtype=np.uint64, count=len(known)), limit, jobs)
     rows_of: dict[int, list[int]] = {}
 
-    def nearest(row: int, simhash: int) -> _Original | None:
+    def nearest(row: int, simhash: int, signature: int | None) -> _Original | None:
         best = None
         for distance, other in chain([(0, simhash)], near(simhash)):
             if best is not None and best.distance < distance:
@@ -197,39 +200,40 @@ def _originals(
             for earlier in rows_of.get(other, ()):
                 if best is not None and best.row < earlier:
                     break
-                if signature is None or verified(distance, signature(row), signature(earlier)):
+                if not verify or verified(distance, signature, cells[earlier].signature):
                     best = _Original(distance, earlier)
                     break
         return best
 
     originals: list[_Original | None] = []
     first_of: dict[str, int] = {}
-    for row, (simhash, *_) in enumerate(cells):
-        text = " ".join((texts[row] or "").split())
+    for row, (simhash, _, signature) in enumerate(cells):
         original = None
-        if text and first_of.setdefault(text, row) != row:
-            original = _Original(0, first_of[text])
-        elif simhash is not None:
-            original = nearest(row, simhash)
-        originals.append(original)
         if simhash is not None:
+            original = nearest(row, simhash, signature)
             rows_of.setdefault(simhash, []).append(row)
+        elif text := " ".join((texts[row] or "").split()):
+            first = first_of.setdefault(text, row)
+            original = None if first == row else _Original(0, first)
+        originals.append(original)
     return originals
 
 
-def _near_simhashes(simhashes: set[int], limit: int) -> Callable[[int], Iterator[tuple[int, int]]]:
+def _near_simhashes(
+    simhashes: NDArray[np.uint64], limit: int, jobs: int
+) -> Callable[[int], Iterator[tuple[int, int]]]:
     """Return a function that yields the distance of each near simhash, and it, nearest first."""
-    pairs = find_pairs(np.fromiter(simhashes, dtype=np.uint64, count=len(simhashes)), limit)
+    pairs = find_pairs(simhashes, limit, jobs=jobs)
     ones, others = np.concatenate([pairs[:2], pairs[1::-1]], axis=1)
     distances = np.tile(pairs.distances, 2)
     order = np.lexsort((distances, ones))
     others, distances = others[order], distances[order]
     known, begins = np.unique(ones[order], return_index=True)
-    ranges = dict(zip(known.tolist(), map(range, begins, [*begins[1:], len(ones)]), strict=True))
+    ranges = dict(zip(known.tolist(), map(slice, begins, [*begins[1:], len(ones)]), strict=True))
 
     def near(simhash: int) -> Iterator[tuple[int, int]]:
-        places = ranges.get(simhash, ())
-        return ((int(distances[place]), int(others[place])) for place in places)
+        place = ranges.get(simhash, slice(0))
+        return zip(distances[place].tolist(), others[place].tolist(), strict=True)
 
     return near
 

@@ -351,8 +351,14 @@ def outline(body: HtmlElement) -> Outline:
 def outline_of_text(text: str) -> Outline:
     """Return the outline of plain text; each line is a block."""
     page = _page()
-    lines = text.replace("\0", " ").replace("\xa9", _SIGN).split("\n")
-    return Outline([page], [page] * len(lines), _BEGIN + _BEGIN.join(lines), [])
+    signed = signed_lines(text)
+    return Outline([page], [page] * (text.count("\n") + 1), signed, [])
+
+
+def signed_lines(text: str) -> str:
+    """Return plain text as in its outline, with signs."""
+    plain = text.replace("\0", " ").replace("\xa9", _SIGN)
+    return _BEGIN + plain.replace("\n", _BEGIN)
 
 
 def _page() -> Element:

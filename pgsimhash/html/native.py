@@ -59,6 +59,15 @@ def read(body: HtmlElement) -> NativePage | None:
     return None if page is None else NativePage(page)
 
 
+def vote_texts(
+    outlines: list[str], occurrences: tuple[float, ...], damping: float, evened: float
+) -> list[tuple[int, int, int, int, int, float] | None]:
+    """Return the fields of the ``Vote`` of each text's outline, None if Python has to read it."""
+    if not is_used:
+        return [None] * len(outlines)
+    return _native.vote_texts(_tables(), outlines, occurrences, damping, evened)
+
+
 def is_clean(utf8: bytes) -> bool:
     """Return whether the extension finds no character that :func:`clean_text` removes."""
     return is_used and _native.is_clean(utf8)

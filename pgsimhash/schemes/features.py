@@ -1,13 +1,12 @@
 """Weigh the features of pages and texts: words, numbers, pairs, shingles and letters."""
 
-import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, pairwise
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,10 +110,6 @@ def words_of(article: Article) -> WeightedWords:
     return words_by_line(article.text) if article.words is None else article.words
 
 
-Damping = Literal["sqrt", "linear"]
-# The weight of a feature that occurs tf times: sqrt(tf) or tf.
-DAMPINGS: Final[Mapping[Damping, Callable[[int], float]]] = {"sqrt": math.sqrt, "linear": float}
-
 WORDS_MAX: Final = 1_000  # words of a text that count
 _ACROSS: Final = 0.35  # larger weights of windows separate different orders of words
 # "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.
@@ -148,31 +143,17 @@ def _decoded(text: bytes, charset: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShingleWeights:
-    """Weigh shingles of all ``sizes`` (1 for single tokens), damped by their counts.
-
-    Attributes:
-        sizes: the sizes of shingles.
-        damping: how a weight grows with the count.
-    """
+    """Weigh shingles of all ``sizes`` (1 for single tokens) by their counts."""
 
     sizes: tuple[int, ...] = (1, 2)
-    damping: Damping = "sqrt"
 
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
             raise invalid_argument(f"sizes are one or more numbers from 1, not {self.sizes}")
-        if self.damping not in DAMPINGS:
-            raise invalid_argument(f"damping is one of {', '.join(DAMPINGS)}, not {self.damping!r}")
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
-        """Return the features, by size and then by first occurrence, and their weights."""
-        weighted: dict[str, float] = {}
-        for size in self.sizes:
-            counts = Counter(shingles(tokens, size))
-            # Few counts differ, so Python code runs once per count, not per feature.
-            weights = {count: DAMPINGS[self.damping](count) for count in set(counts.values())}
-            weighted.update(zip(counts, map(weights.__getitem__, counts.values()), strict=True))
-        return weighted
+        """Return the features, by size and then by first occurrence, and their counts."""
+        return Counter(chain.from_iterable(shingles(tokens, size) for size in self.sizes))
 
 
 def short_words(text: str) -> list[str]:

@@ -17,12 +17,11 @@ from typing import Final, NamedTuple, TypeVar
 
 import mmh3
 import numpy as np
-from numpy.typing import NDArray
 
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, check_distance
-from pgsimhash.hashing.hashes import Hashes, HashFunction, jenkins_64, murmur3_32_32, murmur3_64
-from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize, tokenize_with_numbers
+from pgsimhash.hashing.hashes import HashFunction, jenkins_64, murmur3_32_32, murmur3_64
+from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.html.page_words import WeightedWords
@@ -106,17 +105,13 @@ class Scheme:
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
             return self._vote_blocks(self.weigh, article)
-        hashes, weights, tokens = self._hashed(article)
-        signature, digest = signature_hashes(hashes), _digest(words_of(article))
-        return Vote(vote(hashes, weights), signature, len(hashes), tokens, digest)
-
-    def _hashed(self, article: Article) -> tuple[Hashes, NDArray[np.float64], int]:
-        """Return the hashes and the weights of an article's features, and its number of tokens."""
         tokens = self.tokenize(article.text)[:TOKENS_MAX]
         self._check_length(len(tokens), article)
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
-        return self.hash_features(weighted.keys()), weights, len(tokens)
+        hashes = self.hash_features(weighted.keys())
+        signature, digest = signature_hashes(hashes), _digest(words_of(article))
+        return Vote(vote(hashes, weights), signature, len(hashes), len(tokens), digest)
 
     def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
         if article.native is not None and type(weigh) is BlockWeights:
@@ -139,12 +134,7 @@ class Scheme:
         Raises:
             PageError: the text has fewer than ``min_tokens`` tokens, or no feature.
         """
-        article = Article(markdown=text, text=text)
-        if isinstance(self.weigh, BlockWeights):
-            return self.vote(article).simhash
-        # Without the signature and the digest, which take as long as all else.
-        hashes, weights, _ = self._hashed(article)
-        return vote(hashes, weights)
+        return self.vote(Article(markdown=text, text=text)).simhash
 
     def _check_length(self, tokens: int, article: Article) -> None:
         if tokens < self.min_tokens:
@@ -189,8 +179,7 @@ DEFAULT_SCHEME: Final[Scheme] = Scheme(
 TEXT_SCHEME: Final = Scheme(
     "pgsimhash-text-1",
     read_text,
-    ShingleWeights((1, 2), "sqrt"),
-    tokenize=tokenize_with_numbers,
+    BlockWeights(),
     hash_features=murmur3_64_of_words,
 )
 
@@ -203,17 +192,17 @@ _blog_scheme = partial(
 )
 
 BLOG_WORDS_SCHEME: Final = _blog_scheme(
-    "pgsimhash-blog-words-1", weigh=ShingleWeights((1,), "linear"), tokenize=long_words
+    "pgsimhash-blog-words-1", weigh=ShingleWeights((1,)), tokenize=long_words
 )
 
 BLOG_SHINGLES_SCHEME: Final = _blog_scheme(
-    "pgsimhash-blog-shingles-1", weigh=ShingleWeights((3,), "linear"), tokenize=spaced_words
+    "pgsimhash-blog-shingles-1", weigh=ShingleWeights((3,)), tokenize=spaced_words
 )
 
 INTEROP_SCHEME: Final = Scheme(
     "pgsimhash-interop-1",
     read_with_references,
-    ShingleWeights((1,), "linear"),
+    ShingleWeights((1,)),
     tokenize=CategoryWords(),
     hash_features=jenkins_64,
     distance=3,

@@ -8,6 +8,7 @@ into blocks again. So a hot prefix does not take quadratic time.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import cache, partial
+from itertools import chain
 from math import comb
 from operator import itemgetter
 from typing import Final, NamedTuple, SupportsIndex
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from pgsimhash.errors import check_type
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance
 from pgsimhash.runtime import no_progress
+from pgsimhash.runtime.threads import in_threads
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
     DISTANCE_MAX,
@@ -56,7 +58,9 @@ class Pairs(NamedTuple):
         return f"<pairs of simhashes: {len(self.low):,}, up to {largest} bits apart>"
 
 
-def find_pairs(simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX) -> Pairs:
+def find_pairs(
+    simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX, *, jobs: int = 1
+) -> Pairs:
     """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
 
     The result is exact. Equal simhashes count once. Besides the input and the result, memory holds
@@ -65,11 +69,17 @@ def find_pairs(simhashes: Iterable[SupportsIndex], distance: int = NEAR_MAX) -> 
     Args:
         simhashes: an array, a column of a data frame, or integers.
         distance: the largest number of differing bits, 0 to 12.
+        jobs: the number of threads.
     """
     values = distinct(as_simhashes(simhashes))
     check_distance(distance, DISTANCE_MAX)
     layout = layout_for(distance, len(values))
-    pairs = _as_pairs([(values[:0], values[:0]), *_found(layout, values, distance)])
+
+    def found_by(permutation: Permutation) -> list[Found]:
+        return list(pairs_by(permutation, layout, values, distance))
+
+    found = chain.from_iterable(in_threads(found_by, layout.permutations, jobs))
+    pairs = _as_pairs([(values[:0], values[:0]), *found])
     order = np.lexsort((pairs.high, pairs.low))
     return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
 

@@ -99,7 +99,10 @@ def test_pages_are_cut_by_selectors() -> None:
         mark_duplicates(frame, "html", kind="html", ignore="a + b")
 
 
-@pytest.mark.parametrize("options", [{}, {"verify": False}, {"distance": 3}, {"distance": 12}])
+@pytest.mark.parametrize(
+    "options",
+    [{"distance": 8}, {"distance": 8, "verify": False}, {"distance": 3}, {"distance": 12}],
+)
 def test_texts_are_marked_as_a_store_decides(options: dict[str, Any], dsn: str) -> None:
     texts = made_texts(400)
     with connect(dsn, scheme=TEXT_SCHEME) as store:

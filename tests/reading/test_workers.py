@@ -39,7 +39,7 @@ def read_or_hang(html: bytes | str, url: str | None, charset: str | None) -> Art
     return made
 
 
-HANGING = register_scheme(Scheme("own-hanging", read_or_hang, ShingleWeights((1, 2), "sqrt")))
+HANGING = register_scheme(Scheme("own-hanging", read_or_hang, ShingleWeights()))
 
 
 class Deadly:

@@ -1,5 +1,6 @@
 """Simhashes come as arrays, columns of data frames or integers; all entrances read them alike."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -83,6 +84,7 @@ def test_a_row_that_is_no_simhash_is_named_before_any_write(store: Store, tmp_pa
 
 def test_anything_else_is_refused(store: Store) -> None:
     others: list[Any] = ["12", b"12", 7, None, {1: 2}, np.array([[1]], dtype=np.uint64)]
-    for values, use in product(others, (store.find_many, find_pairs)):
+    uses: list[Callable[[Any], Any]] = [store.find_many, find_pairs]
+    for values, use in product(others, uses):
         with pytest.raises(ArgumentError, check=because("invalid_argument")):
             pytest.fail(f"{values}: {use(values)}")

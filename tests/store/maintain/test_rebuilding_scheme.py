@@ -30,7 +30,7 @@ WORDS = register_scheme(
     dataclasses.replace(
         DEFAULT_SCHEME,
         name="words-alone-1",
-        weigh=ShingleWeights((1,), "linear"),
+        weigh=ShingleWeights((1,)),
         tokenize=long_words,
         hash_features=murmur3_32_32,
     )

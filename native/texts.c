@@ -1,0 +1,116 @@
+/* The votes of plain texts, whose lines are blocks of weight 1: words_by_line() of
+ * pgsimhash/html/page_words.py.
+ */
+#include <stdlib.h>
+
+#include "page.h"
+
+/* A text, and what is read of it. UNSUPPORTED: only Python reads it. */
+typedef struct {
+    PyObject *utf8;
+    Status status;
+    Vote vote;
+} Text;
+
+static bool weigh_lines(Page *page) {
+    size_t blocks = (size_t)page->block_count;
+    page->weights = arena_doubles(&page->arena, blocks);
+    page->counted = arena_zeros(&page->arena, blocks, 1);
+    page->rows = arena_integers(&page->arena, blocks);
+    if (page->arena.failed) return false;
+    for (size_t block = 0; block < blocks; block++) page->weights[block] = 1.0;
+    memset(page->counted, 1, blocks);
+    return true;
+}
+
+/* Tokens are in the order of their blocks; a text has no elements that own these. */
+static bool add_owners(Page *page) {
+    size_t tokens = page->token_blocks.size / sizeof(int32_t);
+    size_t blocks = tokens == 0 ? 0 : (size_t)token_blocks_of(page)[tokens - 1] + 1;
+    if (!buffer_reserve(&page->owners, blocks * sizeof(int32_t))) return false;
+    page->owners.size = blocks * sizeof(int32_t);
+    memset(page->owners.data, 0, page->owners.size);
+    return true;
+}
+
+/* Without the GIL, but for the words that Python splits. */
+static Status read_lines(Page *page, const Tables *tables, PyThreadState **released) {
+    Status status = read_words(page, tables);
+    if (status == DONE && page->complex_runs.count > 0) {
+        PyEval_RestoreThread(*released);
+        status = split_complex_runs(page, tables);
+        *released = PyEval_SaveThread();
+    }
+    if (status == DONE && !add_owners(page)) status = NO_MEMORY;
+    if (status == DONE) status = find_kinds(page);
+    if (status == DONE) status = count_words(page);
+    return status == DONE && !weigh_lines(page) ? NO_MEMORY : status;
+}
+
+static Status vote_of_text(Text *text, const char *bytes, size_t size, const Tables *tables,
+                           const Factors *factors, PyThreadState **released) {
+    Page *page = calloc(1, sizeof *page);
+    if (page == NULL) return NO_MEMORY;
+    Status status = buffer_add(&page->text, bytes, size) ? DONE : NO_MEMORY;
+    if (status == DONE) status = read_lines(page, tables, released);
+    if (status == DONE) status = vote(page, tables, factors, &text->vote);
+    free_page(page);
+    return status;
+}
+
+/* The UTF-8 of strings; one with a lone surrogate has none. */
+static bool encode_texts(PyObject *strings, Text *texts, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        texts[i].utf8 = PyUnicode_AsUTF8String(PyList_GetItem(strings, i));
+        if (texts[i].utf8 != NULL) continue;
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return false;
+        PyErr_Clear();
+    }
+    return true;
+}
+
+static Status vote_of_all(Text *texts, Py_ssize_t count, const Tables *tables,
+                          const Factors *factors) {
+    Status status = DONE;
+    PyThreadState *released = PyEval_SaveThread();
+    for (Py_ssize_t i = 0; i < count && status != NO_MEMORY && status != RAISED; i++) {
+        texts[i].status = UNSUPPORTED;
+        if (texts[i].utf8 == NULL) continue;
+        /* A bytes object of this call: reading its data needs no GIL. */
+        const char *bytes = PyBytes_AsString(texts[i].utf8);
+        size_t size = (size_t)PyBytes_Size(texts[i].utf8);
+        status = vote_of_text(texts + i, bytes, size, tables, factors, &released);
+        texts[i].status = status;
+    }
+    PyEval_RestoreThread(released);
+    return status == UNSUPPORTED ? DONE : status;
+}
+
+/* vote_texts(tables, texts, occurrences, damping, evened) -> a vote, or None, of each text of a list,
+ * which begins each line with a sign */
+PyObject *vote_texts(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *capsule, *strings, *occurrences, *votes = NULL;
+    Factors factors;
+    if (!PyArg_ParseTuple(arguments, "OO!O!dd", &capsule, &PyList_Type, &strings, &PyTuple_Type,
+                          &occurrences, &factors.damping, &factors.evened) ||
+        !read_factors(occurrences, &factors))
+        return NULL;
+    const Tables *tables = tables_of(capsule);
+    Py_ssize_t count = PyList_Size(strings);
+    Text *texts = tables == NULL ? NULL : calloc((size_t)count + 1, sizeof *texts);
+    if (texts == NULL) return tables == NULL ? NULL : PyErr_NoMemory();
+    Status status = RAISED;
+    if (encode_texts(strings, texts, count)) status = vote_of_all(texts, count, tables, &factors);
+    if (status == NO_MEMORY) PyErr_NoMemory();
+    else if (status == DONE) votes = PyList_New(count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_XDECREF(texts[i].utf8);
+        if (votes == NULL) continue;
+        PyObject *vote = texts[i].status == DONE ? vote_tuple(&texts[i].vote)
+                                                 : Py_NewRef(Py_None);
+        if (vote == NULL || PyList_SetItem(votes, i, vote) != 0) Py_CLEAR(votes);
+    }
+    free(texts);
+    return votes;
+}
