@@ -13,8 +13,8 @@ if they are installed. All read the same pages, one recipe after the other, so t
 MinHash has three Jaccard similarities instead of distances: .9, .8 and .7. ``--left-out FILE`` adds
 the simhashes that bench/fit.py writes, by coefficients fitted without a page's source: the
 expectation for other pages. ``--streams`` counts instead how many pages of made streams a store
-keeps: stories with rotating advertisements or comments, data without numbers, short pages; and a
-story that changes, by a real store.
+keeps: stories with rotating advertisements or comments, data without numbers, short pages; a
+story that changes, and stories under URLs whose parameters do not matter, by a real store.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from pathlib import Path
 from time import perf_counter
 
 from pgsimhash import PageError, connect, fingerprint
-from pgsimhash.analysis import evaluate
+from pgsimhash.analysis import evaluate, parameters
 from pgsimhash.analysis.evaluation import Print
 from pgsimhash.analysis.pairs import Label, LabelledPair
 from pgsimhash.hashing.tokens import shingles, tokenize
@@ -48,7 +48,16 @@ from pgsimhash.schemes.registry import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
 sys.path.append(str(Path(__file__).parents[1]))
 
 from bench.workload import database
-from tests.html.made_streams import DATA, DAYS, ROTATING, SIZES, Stream, kept, kept_each_day
+from tests.html.made_streams import (
+    DATA,
+    DAYS,
+    ROTATING,
+    SIZES,
+    Stream,
+    fetched,
+    kept,
+    kept_each_day,
+)
 
 DISTANCES = (3, 5, 8)
 SYNTHETIC = ("synthetic-light", "synthetic-medium", "synthetic-heavy")
@@ -532,6 +541,17 @@ def days() -> Iterator[tuple[str, str]]:
             yield f"{DAYS[-1]}, ignore .c7", " ".join(map(str, each_day))
 
 
+def fetches() -> Iterator[tuple[str, str]]:
+    """Yield how many of 360 URLs of 60 stories are fetched, without and with a policy."""
+    with database(None) as dsn:
+        for names in ("", "ref,sid,sort"):
+            with connect(dsn, collection=f"without {names}", create=True) as store:
+                store.set_policy("n.example", ignore_parameters=names)
+                count = fetched(store, Stream(0).urls())
+                found = {each.name: each.verdict for each in parameters(store)}
+                yield f"ignore_parameters {names!r}", f"{count}; {found}"
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -545,6 +565,7 @@ def main() -> None:
     if options.streams:
         print(table(("stream", "kept of each draw"), streams()))
         print(table(("a story at 127 URLs", "kept on each day"), days()))
+        print(table(("60 stories at 360 URLs", "fetched; verdicts about parameters"), fetches()))
         return
     left_out = json.loads(options.left_out.read_text()) if options.left_out else None
     recipes = chosen([kind for kind in ("schemes", "peers") if getattr(options, kind)])

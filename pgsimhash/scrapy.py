@@ -11,24 +11,22 @@ import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, ClassVar, Final, Self, TypeVar, cast
+from queue import Empty, Queue
+from typing import Any, ClassVar, Final, Self
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
 from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
-from pgsimhash.pages.policies import MatchOptions, checked_settings
-from pgsimhash.pages.records import Item, PageStatus, Pause, Verdict
+from pgsimhash.pages.policies import checked_settings
+from pgsimhash.pages.records import PageStatus, Pause, Verdict
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.values import says_noindex
-from pgsimhash.reading.workers import PageReader
 from pgsimhash.runtime import requires
-from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.sources.page import content_type
 from pgsimhash.store import connect
-from pgsimhash.store.batches import BATCH_PAGES, as_input
 from pgsimhash.store.session import RETRY_SECONDS
 
 with requires("pgsimhash.scrapy", "Scrapy 2.14 or later", extra="scrapy"):
@@ -59,8 +57,7 @@ LOG_SECONDS: Final = 60.0
 
 _VALIDATORS: Final = ("If-None-Match", "If-Modified-Since")
 _NOT_STORED: Final = ("too_short", "failed", "gone", "unknown")
-
-_Item = TypeVar("_Item")
+_POLL_SECONDS: Final = 0.005  # how long a batch waits for another page
 
 _logger = logging.getLogger(__name__)
 
@@ -111,7 +108,7 @@ class _Component:
             )
         if thread is None:
             label = settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}")
-            thread = _StoreThread(settings, label)
+            thread = _Store(settings, label)
             _threads[crawler] = thread
             crawler.signals.connect(thread.close, signal=signals.spider_closed)
         thread.stores |= self._stores
@@ -400,26 +397,24 @@ class _InFlight:
         return [] if is_stored else waiting
 
 
-class _StoreThread:
-    """A thread that calls the store, and a thread before it that reads pages.
+class _Store:
+    """The store, in a thread that stores pages and in another one that looks up requests.
 
-    Each thread processes all waiting pages as one batch, so the crawl determines the batch size.
-    While the store waits for the database, the next pages are read.
+    All waiting pages are one batch, so the crawl determines the batch size.
     """
 
     def __init__(self, settings: BaseSettings, label: str) -> None:
         self._options = _options(settings)
-        self._pages: deque[tuple[SourcePage | PageStatus, Future[Verdict]]] = deque()
-        self._records: deque[tuple[Item, Future[Verdict]]] = deque()
-        self._rules: str | None = None
+        # None at the end.
+        self._pages: Queue[tuple[SourcePage | PageStatus, Future[Verdict]] | None] = Queue()
         self._failure: StoreError | None = None
         self._resumes_at = 0.0
+        self._is_closed = False
         self.stores = False
         self.in_flight = _InFlight()
         self._redirects: dict[str, str] = {}
         self.logs_at = 0.0
         with ExitStack() as stack:
-            page_reader = stack.enter_context(closing(_page_reader(settings)))
             store = connect(
                 settings.get("PGSIMHASH_DSN"),
                 collection=settings.get("PGSIMHASH_COLLECTION", "default"),
@@ -432,21 +427,15 @@ class _StoreThread:
             # Raises for invalid options before the first page.
             store.ingest_many([], **self._options)
             store.start_run(label)
-            # The reader ends first, so that all waiting pages are answered.
-            self._thread = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-store"))
-            self._reader = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-reader"))
+            self._lookups = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-lookups"))
+            storing = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-store"))
+            storing.submit(self._ingest)
             self._opened = stack.pop_all()
-        self._extract = partial(
-            page_reader.extract,
-            scheme=get_scheme(store.collection.scheme),
-            markdown=store.collection.keep_markdown,
-        )
 
     def ask(self, page: SourcePage | PageStatus) -> Future[Verdict]:
         """Store a page and return the future of its verdict."""
         answer: Future[Verdict] = Future()
-        self._pages.append((page, answer))
-        self._reader.submit(self._read)
+        self._pages.put((page, answer))
         return answer
 
     def request_headers(
@@ -463,16 +452,17 @@ class _StoreThread:
             is_due = all(headers is not None for headers, _ in answers)
             return answers[0] if is_due else (None, None)
 
-        return self._thread.submit(ask)
+        return self._lookups.submit(ask)
 
     def redirect(self, url: str, target: str) -> None:
         """Store that requests of ``url`` lead to the page at ``target``."""
         if url != target:
             self._redirects[url] = target
-            self._thread.submit(self._put_redirects)
+            self._lookups.submit(self._put_redirects)
 
     def close(self) -> None:
         """Answer the waiting pages, and close the store."""
+        self._pages.put(None)
         self._opened.close()
 
     def _put_redirects(self) -> None:
@@ -481,59 +471,62 @@ class _StoreThread:
             with self._pausing():
                 self._store.add_redirects(redirects)
 
-    def _read(self) -> None:
-        batch: list[tuple[Item, Future[Verdict]]] = []
-        # Without an answer, the last known policies hold.
-        with suppress(PgsimhashError), self._pausing():
-            self._store._rules()
-        rules = self._store.collection.selectors
-        if rules != self._rules:
-            # A batch is read by one version of the policies.
-            batch.append((Pause(), Future()))
-            self._rules = rules
-        for page, answer in _next_batch(self._pages):
+    def _ingest(self) -> None:
+        answers: deque[Future[Verdict]] = deque()
+        while not self._is_closed:
+            try:
+                for verdict in self._store.ingest_many(self._waiting(answers), **self._options):
+                    answers.popleft().set_result(verdict)
+            except Exception as error:
+                # Not retried: if only the answer was lost, the pages would now be known.
+                self._note(error)
+                while answers:
+                    answers.popleft().set_exception(error)
+
+    def _waiting(
+        self, answers: deque[Future[Verdict]]
+    ) -> Iterator[SourcePage | PageStatus | Pause]:
+        """Yield the pages as they arrive, and pauses while some have no answer."""
+        while True:
+            try:
+                waiting = self._pages.get(timeout=_POLL_SECONDS if answers else None)
+            except Empty:
+                yield Pause()
+                continue
+            if waiting is None:
+                self._is_closed = True
+                return
+            page, answer = waiting
             if not answer.set_running_or_notify_cancel():
                 continue
-            try:
-                selected = self._store._selected(as_input(page), self._options, rules)
-                batch.append((self._extract(selected), answer))
-            except Exception as error:
-                # Such as a scheme that no other process can use; without an answer, it would hang.
-                answer.set_exception(error)
-        if batch:
-            self._records.extend(batch)
-            self._thread.submit(self._answer)
-
-    def _answer(self) -> None:
-        batch = _next_batch(self._records)
-        if not batch:
-            return
-        records = [record for record, _ in batch]
-        try:
-            with self._pausing():
-                verdicts = self._store.ingest_many(records, **self._options)
-                answers = (answer for item, answer in batch if not isinstance(item, Pause))
-                for answer, verdict in zip(answers, verdicts, strict=True):
-                    answer.set_result(verdict)
-        except Exception as error:
-            # Not retried: if only the answer was lost, the pages would now be known.
-            for _, answer in batch:
-                if not answer.done():
-                    answer.set_exception(error)
+            if (failure := self._recent_failure()) is not None:
+                answer.set_exception(failure)
+            else:
+                answers.append(answer)
+                yield page
 
     @contextmanager
     def _pausing(self) -> Iterator[None]:
-        """Raise a failure of the store again for some seconds, without another attempt."""
-        if self._failure is not None and time.monotonic() < self._resumes_at:
-            raise type(self._failure)(*self._failure.args)
+        if (failure := self._recent_failure()) is not None:
+            raise failure
         try:
             yield
         except StoreError as error:
-            self._failure, self._resumes_at = error, time.monotonic() + PAUSE_SECONDS
+            self._note(error)
             raise
 
+    def _note(self, error: Exception) -> None:
+        if isinstance(error, StoreError):
+            self._failure, self._resumes_at = error, time.monotonic() + PAUSE_SECONDS
 
-_threads: WeakKeyDictionary[Crawler, _StoreThread] = WeakKeyDictionary()
+    def _recent_failure(self) -> StoreError | None:
+        """Return a failure of the store again for some seconds, without another attempt."""
+        if self._failure is None or time.monotonic() >= self._resumes_at:
+            return None
+        return type(self._failure)(*self._failure.args)
+
+
+_threads: WeakKeyDictionary[Crawler, _Store] = WeakKeyDictionary()
 _pages: WeakKeyDictionary[Request, tuple[str, str] | None] = WeakKeyDictionary()
 
 
@@ -546,21 +539,13 @@ def _is_left(request: Request) -> bool:
     return request.meta.get("pgsimhash") is False or request.callback is NO_CALLBACK
 
 
-def _next_batch(queue: deque[_Item]) -> list[_Item]:
-    return [queue.popleft() for _ in range(min(len(queue), BATCH_PAGES))]
-
-
-def _page_reader(settings: BaseSettings) -> PageReader:
-    seconds, memory = (settings.get(f"PGSIMHASH_PAGE_{what}") for what in ("SECONDS", "MEMORY"))
+def _options(settings: BaseSettings) -> dict[str, Any]:
+    """Return the options of ``ingest_many``."""
+    names = ("page_seconds", "page_memory")
+    seconds, memory = (settings.get(f"PGSIMHASH_{name.upper()}") for name in names)
     try:
-        return PageReader(seconds and float(seconds), memory and int(memory))
-    except ValueError as error:
-        raise invalid_argument(f"PGSIMHASH_PAGE_SECONDS, _MEMORY: {error}") from None
-
-
-def _options(settings: BaseSettings) -> MatchOptions:
-    options = settings.getdict("PGSIMHASH_MATCH")
-    try:
-        return cast(MatchOptions, checked_settings(options).given())
-    except TypeError as error:
-        raise invalid_argument(f"PGSIMHASH_MATCH: {error}") from None
+        options = checked_settings(settings.getdict("PGSIMHASH_MATCH")).given()
+        limits = seconds and float(seconds), memory and int(memory)
+    except (TypeError, ValueError) as error:
+        raise invalid_argument(f"PGSIMHASH_MATCH, _PAGE_SECONDS, _PAGE_MEMORY: {error}") from None
+    return options | dict(zip(names, limits, strict=True))

@@ -376,13 +376,11 @@ def test_a_page_that_takes_too_long_passes(dsn: str) -> None:
     assert readers() == before
 
 
-def test_pages_that_no_process_can_read_pass(dsn: str) -> None:
+def test_a_scheme_that_no_process_can_use_is_refused(dsn: str) -> None:
     scheme = register_scheme(replace(HANGING, name="own-lambda", tokenize=lambda text: [text]))
     crawler = crawler_of(dsn, PGSIMHASH_SCHEME=scheme, PGSIMHASH_PAGE_SECONDS=9)
-    pages = [{"url": f"https://example.com/{n}", "html": "<p>"} for n in range(3)]
-    assert asyncio.run(process(crawler, pages)) == pages
-    assert crawler.stats is not None
-    assert crawler.stats.get_value("pgsimhash/unanswered") == 3
+    with pytest.raises(ArgumentError, match="own-lambda"):
+        asyncio.run(process(crawler, []))
 
 
 INVALID: list[tuple[str, Any, str, str]] = [

@@ -87,6 +87,20 @@ class Stream:
                 pages.append((f"https://n.example/{number}", self.page(0, story + below)))
             yield pages
 
+    def urls(self, stories: int = 60, each: int = 6) -> list[tuple[str, str]]:
+        """Stories under URLs that differ in parameters that do not matter."""
+        pages = []
+        for story in range(stories):
+            html = self.page(0, f"<h1>{self.words(6)}</h1>{''.join(self.paragraphs(120))}")
+            for _ in range(each):
+                sid, ref = self.rng.getrandbits(32), self.rng.choice("abcdefgh")
+                sort = self.rng.choice(["", "&sort=asc", "&sort=desc"])
+                pages.append(
+                    (f"https://n.example/item?id={story}&sid={sid:08x}{sort}&ref={ref}", html)
+                )
+        self.rng.shuffle(pages)
+        return pages
+
     def template(self, shared: int, own: int, count: int = 60, mark: str = "") -> Iterator[str]:
         """Short pages in a template of plain divs; ``mark`` is an attribute of their own part."""
         around = [f"<div>{self.words(25)}</div>" for _ in range(shared // 25)]
@@ -199,6 +213,11 @@ def kept_each_day(
     return [
         sum(verdict.keep for verdict in store.ingest_many(pages, ignore=ignore)) for pages in days
     ]
+
+
+def fetched(store: Store, pages: Iterable[tuple[str, str]]) -> int:
+    """Return how many pages a crawler fetches that asks the store before, and stores them."""
+    return sum(store.should_fetch(url) and bool(store.ingest(url, html)) for url, html in pages)
 
 
 def kept(pages: Iterable[str], content: str | None = None, ignore: str | None = None) -> int:
