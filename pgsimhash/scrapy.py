@@ -9,9 +9,9 @@ import asyncio
 import logging
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from queue import Empty, Queue
 from typing import Any, ClassVar, Final, Self
@@ -398,15 +398,15 @@ class _InFlight:
 
 
 class _Store:
-    """The store, in a thread that stores pages and in another one that looks up requests.
+    """The store, in a thread that looks up requests and stores pages in the order of their arrival.
 
     All waiting pages are one batch, so the crawl determines the batch size.
     """
 
     def __init__(self, settings: BaseSettings, label: str) -> None:
         self._options = _options(settings)
-        # None at the end.
-        self._pages: Queue[tuple[SourcePage | PageStatus, Future[Verdict]] | None] = Queue()
+        # A page or a lookup, and the future of its answer; None at the end.
+        self._tasks: Queue[tuple[Any, Future[Any]] | None] = Queue()
         self._failure: StoreError | None = None
         self._resumes_at = 0.0
         self._is_closed = False
@@ -427,15 +427,13 @@ class _Store:
             # Raises for invalid options before the first page.
             store.ingest_many([], **self._options)
             store.start_run(label)
-            self._lookups = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-lookups"))
-            storing = stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-store"))
-            storing.submit(self._ingest)
+            stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-store")).submit(self._ingest)
             self._opened = stack.pop_all()
 
-    def ask(self, page: SourcePage | PageStatus) -> Future[Verdict]:
-        """Store a page and return the future of its verdict."""
-        answer: Future[Verdict] = Future()
-        self._pages.put((page, answer))
+    def ask(self, task: SourcePage | PageStatus | Callable[[], object]) -> Future[Any]:
+        """Return the future of the verdict about a page, or of the result of a lookup."""
+        answer: Future[Any] = Future()
+        self._tasks.put((task, answer))
         return answer
 
     def request_headers(
@@ -446,84 +444,70 @@ class _Store:
         See :meth:`pgsimhash.Store.request_headers`.
         """
 
-        def ask() -> tuple[dict[str, str] | None, str | None]:
-            with self._pausing():
-                answers = list(map(self._store._headers_and_address, dict.fromkeys(urls)))
+        def look_up() -> tuple[dict[str, str] | None, str | None]:
+            answers = list(map(self._store._headers_and_address, dict.fromkeys(urls)))
             is_due = all(headers is not None for headers, _ in answers)
             return answers[0] if is_due else (None, None)
 
-        return self._lookups.submit(ask)
+        return self.ask(look_up)
 
     def redirect(self, url: str, target: str) -> None:
         """Store that requests of ``url`` lead to the page at ``target``."""
         if url != target:
             self._redirects[url] = target
-            self._lookups.submit(self._put_redirects)
+            self.ask(self._put_redirects)
 
     def close(self) -> None:
         """Answer the waiting pages, and close the store."""
-        self._pages.put(None)
+        self._tasks.put(None)
         self._opened.close()
 
     def _put_redirects(self) -> None:
         redirects, self._redirects = self._redirects, {}
         if redirects:
-            with self._pausing():
-                self._store.add_redirects(redirects)
+            self._store.add_redirects(redirects)
 
     def _ingest(self) -> None:
         answers: deque[Future[Verdict]] = deque()
         while not self._is_closed:
             try:
-                for verdict in self._store.ingest_many(self._waiting(answers), **self._options):
+                for verdict in self._store.ingest_many(self._pages(answers), **self._options):
                     answers.popleft().set_result(verdict)
             except Exception as error:
                 # Not retried: if only the answer was lost, the pages would now be known.
-                self._note(error)
                 while answers:
-                    answers.popleft().set_exception(error)
+                    self._fail(answers.popleft(), error)
 
-    def _waiting(
-        self, answers: deque[Future[Verdict]]
-    ) -> Iterator[SourcePage | PageStatus | Pause]:
-        """Yield the pages as they arrive, and pauses while some have no answer."""
+    def _pages(self, answers: deque[Future[Verdict]]) -> Iterator[SourcePage | PageStatus | Pause]:
+        """Yield the pages as they arrive, and pauses while some have no answer; look up."""
         while True:
             try:
-                waiting = self._pages.get(timeout=_POLL_SECONDS if answers else None)
+                waiting = self._tasks.get(timeout=_POLL_SECONDS if answers else None)
             except Empty:
                 yield Pause()
                 continue
             if waiting is None:
                 self._is_closed = True
                 return
-            page, answer = waiting
+            task, answer = waiting
             if not answer.set_running_or_notify_cancel():
                 continue
-            if (failure := self._recent_failure()) is not None:
-                answer.set_exception(failure)
+            if self._failure is not None and time.monotonic() < self._resumes_at:
+                answer.set_exception(type(self._failure)(*self._failure.args))
+            elif callable(task):
+                try:
+                    answer.set_result(task())
+                except Exception as error:
+                    self._fail(answer, error)
             else:
                 answers.append(answer)
-                yield page
+                yield task
 
-    @contextmanager
-    def _pausing(self) -> Iterator[None]:
-        if (failure := self._recent_failure()) is not None:
-            raise failure
-        try:
-            yield
-        except StoreError as error:
-            self._note(error)
-            raise
-
-    def _note(self, error: Exception) -> None:
+    def _fail(self, answer: Future[Any], error: Exception) -> None:
+        """Answer with an error; after one of the store, all fail for some seconds."""
         if isinstance(error, StoreError):
             self._failure, self._resumes_at = error, time.monotonic() + PAUSE_SECONDS
-
-    def _recent_failure(self) -> StoreError | None:
-        """Return a failure of the store again for some seconds, without another attempt."""
-        if self._failure is None or time.monotonic() >= self._resumes_at:
-            return None
-        return type(self._failure)(*self._failure.args)
+        answer.set_exception(error)
 
 
 _threads: WeakKeyDictionary[Crawler, _Store] = WeakKeyDictionary()
