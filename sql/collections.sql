@@ -374,7 +374,7 @@ BEGIN
         WHERE n.collection_id = own_id AND n.covered <> (u.page_id IS NULL)
     ) AS c
     WHERE p.collection_id = own_id AND p.page_id = c.page_id;
-    PERFORM pgsimhash._policy_distance(max(p.distance))
+    PERFORM pgsimhash._check_policy_distance(max(p.distance))
     FROM pgsimhash.policies AS p
     WHERE p.collection_id = own_id;
     PERFORM setval(i.drawn, i.newest)

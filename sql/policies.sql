@@ -15,45 +15,33 @@ CREATE FUNCTION pgsimhash.set_policy(
 #variable_conflict use_variable
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(collection, 1);
+    given constant jsonb := jsonb_strip_nulls(jsonb_build_object(
+        'distance', distance, 'verify', verify, 'scope', scope, 'window_size', window_size,
+        'max_age', max_age, 'canonical_link', canonical_link, 'max_copies', max_copies,
+        'min_tokens', min_tokens, 'expire_after', expire_after, 'refetch_after', refetch_after,
+        'content', content, 'ignore', ignore, 'ignore_parameters', ignore_parameters,
+        'sample_every', sample_every
+    ));
     made pgsimhash.policies;
     broken text;
 BEGIN
-    IF num_nonnulls(
-        distance, verify, scope, window_size, max_age, canonical_link, max_copies, min_tokens,
-        expire_after, refetch_after, content, ignore, ignore_parameters, sample_every
-    ) = 0 THEN
+    IF given = '{}' THEN
         RAISE EXCEPTION 'a policy needs a setting'
             USING ERRCODE = 'PS013', HINT = 'Give one, such as max_copies.';
     END IF;
     PERFORM pgsimhash._check_selectors('content', content);
     PERFORM pgsimhash._check_selectors('ignore', ignore);
-    INSERT INTO pgsimhash.policies AS p (
-        collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
-        max_copies, min_tokens, expire_after, refetch_after, content, ignore,
-        ignore_parameters, sample_every
-    )
-    SELECT
-        own_id, parts.host, parts.path, pgsimhash._policy_distance(distance), verify, scope,
-        window_size, max_age, canonical_link, max_copies, min_tokens, expire_after, refetch_after,
-        content, ignore, ignore_parameters, sample_every
+    PERFORM pgsimhash._check_policy_distance(distance);
+    -- Locks the row against another session that sets this policy.
+    INSERT INTO pgsimhash.policies AS p (collection_id, host, path)
+    SELECT own_id, parts.host, parts.path
     FROM pgsimhash._pattern_parts(pattern) AS parts
-    ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET
-        distance = coalesce(excluded.distance, p.distance),
-        verify = coalesce(excluded.verify, p.verify),
-        scope = coalesce(excluded.scope, p.scope),
-        window_size = coalesce(excluded.window_size, p.window_size),
-        max_age = coalesce(excluded.max_age, p.max_age),
-        canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
-        max_copies = coalesce(excluded.max_copies, p.max_copies),
-        min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
-        expire_after = coalesce(excluded.expire_after, p.expire_after),
-        refetch_after = coalesce(excluded.refetch_after, p.refetch_after),
-        content = coalesce(excluded.content, p.content),
-        ignore = coalesce(excluded.ignore, p.ignore),
-        ignore_parameters = coalesce(excluded.ignore_parameters, p.ignore_parameters),
-        sample_every = coalesce(excluded.sample_every, p.sample_every),
-        set_at = excluded.set_at
+    ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET set_at = excluded.set_at
     RETURNING p.* INTO made;
+    made := jsonb_populate_record(made, given);
+    DELETE FROM pgsimhash.policies AS p
+    WHERE p.collection_id = own_id AND p.policy_id = made.policy_id;
+    INSERT INTO pgsimhash.policies OVERRIDING SYSTEM VALUE SELECT made.*;
     RETURN made;
 EXCEPTION WHEN check_violation THEN
     GET STACKED DIAGNOSTICS broken = CONSTRAINT_NAME;
@@ -91,38 +79,34 @@ RETURNS bigint
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     wanted constant text := (SELECT s.host FROM pgsimhash._pattern_parts(pattern) AS s);
-    part record;
-    counted bigint := 0;
 BEGIN
-    FOR part IN
-        SELECT array_agg(n.url) AS urls, array_agg(n.selectors) AS read_by
+    RETURN (
+        SELECT count(*)
         FROM (
-            SELECT p.url, p.selectors, row_number() OVER () / 10000 AS number
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id
-                AND p.html_digest IS NOT NULL
-                AND (
-                    wanted = '*' OR p.host = wanted
-                    OR right(p.host, length(wanted) + 1) = '.' || wanted
-                )
-                AND NOT EXISTS (
-                    SELECT FROM pgsimhash.pages AS newer
-                    WHERE newer.collection_id = own_id
-                        AND newer.url = p.url
-                        AND newer.page_id > p.page_id
-                )
-        ) AS n
-        GROUP BY n.number
-    LOOP
-        counted := counted + (
-            SELECT count(*)
-            FROM unnest(part.read_by) WITH ORDINALITY AS u (read_by, number)
-            LEFT JOIN pgsimhash._settings_for(own_id, part.urls) WITH ORDINALITY AS s
-                ON s.ordinality = u.number
-            WHERE pgsimhash._selectors_digest(s.content, s.ignore) IS DISTINCT FROM u.read_by
-        );
-    END LOOP;
-    RETURN counted;
+            SELECT array_agg(n.url) AS urls, array_agg(n.selectors) AS read_by
+            FROM (
+                SELECT p.url, p.selectors, row_number() OVER () / 10000 AS number
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id
+                    AND p.html_digest IS NOT NULL
+                    AND (
+                        wanted = '*' OR p.host = wanted
+                        OR right(p.host, length(wanted) + 1) = '.' || wanted
+                    )
+                    AND NOT EXISTS (
+                        SELECT FROM pgsimhash.pages AS newer
+                        WHERE newer.collection_id = own_id
+                            AND newer.url = p.url
+                            AND newer.page_id > p.page_id
+                    )
+            ) AS n
+            GROUP BY n.number
+        ) AS part
+        CROSS JOIN LATERAL ROWS FROM (
+            unnest(part.read_by), pgsimhash._settings_for(own_id, part.urls)
+        ) AS u (read_by)
+        WHERE pgsimhash._selectors_digest(u.content, u.ignore) IS DISTINCT FROM u.read_by
+    );
 END
 $$;
 
@@ -135,24 +119,16 @@ CREATE FUNCTION pgsimhash._selectors_digest(content text, ignore text) RETURNS i
         ))::bit(32)::bigint & 2147483647
     )::integer END;
 
--- The settings that policies define for a URL; NULL if the collection's own apply.
-CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default') RETURNS TABLE (
-    distance smallint, verify boolean, scope text, window_size integer, max_age interval,
-    canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval,
-    refetch_after interval, content text, ignore text,
-    ignore_parameters text, sample_every integer
-)
+-- The settings that policies define for a URL, and the pattern of the most specific one; NULL if the
+-- collection's own apply.
+CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default')
+RETURNS SETOF pgsimhash.policies
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    own_id constant integer := pgsimhash._id_of(collection);
 BEGIN
     RETURN QUERY
-    SELECT
-        s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
-        s.min_tokens, s.expire_after, s.refetch_after, s.content, s.ignore,
-        s.ignore_parameters, s.sample_every
+    SELECT s.*
     FROM (SELECT) AS always
-    LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[url]) AS s ON true;
+    LEFT JOIN pgsimhash._settings_for(pgsimhash._id_of(collection), ARRAY[url]) AS s ON true;
 END
 $$;
 
@@ -474,17 +450,16 @@ BEGIN
 END
 $$;
 
--- The distance of a policy; an error if the layout does not support it.
-CREATE FUNCTION pgsimhash._policy_distance(distance integer) RETURNS integer
+-- An error if the layout does not support the distance of a policy.
+CREATE FUNCTION pgsimhash._check_policy_distance(distance integer) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF distance IS NOT NULL AND pgsimhash.radii(distance) IS NULL THEN
         RAISE EXCEPTION 'the policy has distance %, which layout % does not support',
             distance, pgsimhash.layout()
             USING ERRCODE = 'PS013',
-            HINT = 'Give a smaller distance, or rebuild with another layout (into_schema).';
+            HINT = 'Give a smaller distance, or another layout: collection rebuild --into-schema.';
     END IF;
-    RETURN distance;
 END
 $$;
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
+from psycopg.rows import dict_row
 
 from pgsimhash import Store, connect
 from pgsimhash.errors import ArgumentError
@@ -108,12 +109,12 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
     urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
     found = settings_for(store, urls)
     assert PolicySettings() in found
-    with psycopg.connect(dsn) as connection:
+    with psycopg.connect(dsn, row_factory=dict_row) as connection:
         for at, url in enumerate(urls):
             (in_sql,) = connection.execute(
                 "SELECT * FROM pgsimhash.policy_for(%s)", [url]
             ).fetchall()
-            assert in_sql == tuple(getattr(found[at], name) for name in SETTINGS)
+            assert PolicySettings(**{name: in_sql[name] for name in SETTINGS}) == found[at]
             assert store.policy_for(url) == found[at]
 
 
