@@ -13,8 +13,7 @@ CREATE FUNCTION pgsimhash._add_batch(
 ) RETURNS TABLE (
     number bigint, decided pgsimhash.verdict, detail text, run_pages bigint
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-    SET profile = by_index SET datestyle = 'ISO' AS $$
+    LANGUAGE plpgsql ${by_index} SET datestyle = 'ISO' AS $$
 DECLARE
     batch pgsimhash._decision[] := pgsimhash._with_settings(own_id, pages, options);
     has_ids constant boolean := batch[1].page_id IS NOT NULL;
@@ -22,7 +21,9 @@ DECLARE
     some_global boolean;
     compared integer[] := ARRAY[own_id];
     newest_pages bigint[];
+    newest bigint;
     pairs pgsimhash._near_pair[];
+    arrived pgsimhash._near_pair[];
     stored_pages bigint;
 BEGIN
     SELECT bool_or(d.failure IS NOT NULL OR d.tokens < d.min_tokens), bool_or(d.scope = 'global')
@@ -60,17 +61,21 @@ BEGIN
     newest_pages := pgsimhash._newest_pages(compared);
     pairs := pgsimhash._near_pairs(own_id, compared, batch);
     IF NOT (dry_run OR has_ids) THEN
-        pairs := pairs
-            || pgsimhash._lock_compared(collection, own_id, compared, newest_pages, batch);
+        SELECT a.newest, a.near INTO newest, arrived
+        FROM pgsimhash._lock_compared(collection, own_id, compared, newest_pages, batch) AS a;
+        pairs := pairs || arrived;
     END IF;
     IF NOT has_ids THEN
-        batch := pgsimhash._with_ids(batch, compared, dry_run);
+        batch := pgsimhash._with_ids(batch, newest, dry_run);
     END IF;
     batch := pgsimhash._with_versions(own_id, batch);
     batch := pgsimhash._with_marked_originals(own_id, batch);
     batch := pgsimhash._with_originals(own_id, compared, batch, pairs);
     IF NOT dry_run THEN
-        stored_pages := pgsimhash._store_batch(own_id, batch, pages, has_ids, run_id, label);
+        stored_pages := pgsimhash._store_batch(
+            own_id, batch, pages, pgsimhash._indexed_simhashes(own_id, pairs), has_ids,
+            run_id, label
+        );
     END IF;
     RETURN QUERY
     SELECT d.number, ROW(
@@ -216,14 +221,14 @@ END
 $$;
 
 -- Locks the compared collections: from here on nobody else adds pages. Page ids are assigned under
--- the lock, so ids above the newest ones are those of pages that arrived after the lookup; those near
--- the batch are returned. The order requires the primary key, because a generic plan expects a third
+-- the lock, so ids above the newest ones are those of pages that arrived after the lookup; the newest
+-- one is returned, and what is near the batch. The order requires the primary key, because a generic plan expects a third
 -- of the collection and would read the narrowest index from end to end.
 CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], newest_pages bigint[],
-    batch pgsimhash._decision[]
-) RETURNS pgsimhash._near_pair[]
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
+    batch pgsimhash._decision[], OUT newest bigint, OUT near pgsimhash._near_pair[]
+)
+    LANGUAGE plpgsql ${in_order} AS $$
 DECLARE
     arrived bigint[];
 BEGIN
@@ -232,39 +237,35 @@ BEGIN
         RAISE EXCEPTION 'collection "%" was replaced during the call', collection
             USING ERRCODE = 'PS003', HINT = 'Try again.';
     END IF;
-    arrived := ARRAY(
-        SELECT a.simhash
-        FROM unnest(compared, newest_pages) AS c (collection_id, newest_page)
-        CROSS JOIN LATERAL (
-            SELECT p.simhash
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = c.collection_id AND p.page_id > coalesce(c.newest_page, 0)
-            ORDER BY p.collection_id, p.page_id
-            OFFSET 0
-        ) AS a
-    );
-    RETURN ARRAY(
-        SELECT (d.simhash, a.simhash)::pgsimhash._near_pair
+    SELECT array_agg(DISTINCT a.simhash), max(coalesce(a.page_id, c.newest_page))
+    INTO arrived, newest
+    FROM unnest(compared, newest_pages) AS c (collection_id, newest_page)
+    LEFT JOIN LATERAL (
+        SELECT p.simhash, p.page_id
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = c.collection_id AND p.page_id > c.newest_page
+        ORDER BY p.collection_id, p.page_id
+        OFFSET 0
+    ) AS a ON true;
+    near := ARRAY(
+        SELECT (d.simhash, a)::pgsimhash._near_pair
         FROM unnest(batch) AS d
-        JOIN (SELECT DISTINCT u FROM unnest(arrived) AS u) AS a (simhash)
-            ON pgsimhash.hamming_distance(d.simhash, a.simhash) <= d.distance
+        JOIN unnest(arrived) AS a ON pgsimhash.hamming_distance(d.simhash, a) <= d.distance
     );
 END
 $$;
 
 -- The batch with page ids: drawn ones, or in a dry run some above all others.
 CREATE FUNCTION pgsimhash._with_ids(
-    batch pgsimhash._decision[], compared integer[], dry_run boolean
+    batch pgsimhash._decision[], newest bigint, dry_run boolean
 ) RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     drawn constant regclass := pg_get_serial_sequence('pgsimhash.pages', 'page_id');
     highest constant bigint := 281474976710656;
-    newest bigint;
 BEGIN
     IF NOT dry_run THEN
         batch[1].page_id := nextval(drawn);
-        newest := (SELECT max(n) FROM unnest(pgsimhash._newest_pages(compared)) AS n);
         -- Someone inserted higher ids; or a cluster stopped between its commits.
         IF batch[1].page_id <= newest AND newest <= highest - cardinality(batch) THEN
             PERFORM setval(drawn, greatest(newest, nextval(drawn)));
@@ -291,18 +292,22 @@ BEGIN
 END
 $$;
 
--- Writes the rows of a decided batch; returns the number of pages of its run.
-CREATE FUNCTION pgsimhash._store_batch(
-    own_id integer, batch pgsimhash._decision[], pages json, has_ids boolean, batch_run bigint,
-    label text
-) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = to_insert AS $$
+-- Those of the simhashes of a batch that the prefix indexes have, of those that a lookup found. It was
+-- before the lock, so their pages may be deleted.
+CREATE FUNCTION pgsimhash._indexed_simhashes(own_id integer, pairs pgsimhash._near_pair[])
+RETURNS bigint[]
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
 DECLARE
-    indexed_simhashes constant bigint[] := ARRAY(
+    found constant bigint[] := ARRAY(SELECT n.near FROM unnest(pairs) AS n WHERE n.near = n.query);
+BEGIN
+    IF found = '{}' THEN
+        RETURN found;
+    END IF;
+    RETURN ARRAY(
         SELECT d.simhash
         FROM (
-            SELECT u.simhash, (pgsimhash.probes(u.simhash, 1, 0, own_id))[1] AS prefix
-            FROM unnest(batch) AS u
+            SELECT u AS simhash, (pgsimhash.probes(u, 1, 0, own_id))[1] AS prefix
+            FROM unnest(found) AS u
             OFFSET 0
         ) AS d
         WHERE (
@@ -315,6 +320,16 @@ DECLARE
             LIMIT 1
         )
     );
+END
+$$;
+
+-- Writes the rows of a decided batch; returns the number of pages of its run.
+CREATE FUNCTION pgsimhash._store_batch(
+    own_id integer, batch pgsimhash._decision[], pages json, indexed_simhashes bigint[],
+    has_ids boolean, batch_run bigint, label text
+) RETURNS bigint
+    LANGUAGE plpgsql ${to_insert} AS $$
+DECLARE
     counted_pages bigint;
     reread_ids bigint[];
     read_by integer[];
@@ -411,7 +426,7 @@ CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
     modified text[], are_stored boolean[], batch_run bigint, label text
 ) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = to_insert AS $$
+    LANGUAGE plpgsql ${to_insert} AS $$
 DECLARE
     number constant bigint := CASE
         WHEN batch_run IS NOT NULL
@@ -478,13 +493,7 @@ BEGIN
                 WITH ORDINALITY AS t (page_id, moment, is_gone, etag, modified, is_stored, number)
             WHERE t.is_stored IS NOT TRUE
         ) AS u
-        CROSS JOIN LATERAL (
-            SELECT n.page_id, n.fetched_at
-            FROM pgsimhash.pages AS n
-            WHERE n.collection_id = own_id AND n.page_id = u.page_id
-            ORDER BY n.collection_id, n.page_id
-            LIMIT 1
-        ) AS p
+        CROSS JOIN ${page u.page_id} AS p
         GROUP BY p.page_id, p.fetched_at
         ORDER BY p.page_id
     ) AS n;

@@ -14,7 +14,7 @@ CREATE FUNCTION pgsimhash.check_collection(
     repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1,
     collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.violation
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
+    LANGUAGE plpgsql ${in_order} AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     first_page bigint;

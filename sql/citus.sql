@@ -5,7 +5,7 @@
 -- - With a query, all variables of a function go to the node of the tables. So _near_pairs is a function,
 --   and check_collection has an EXECUTE with parameters.
 -- - Citus knows no composite variables (_see_pages, _forget_batches), plans no INSERT with unknown values
---   (the profile to_insert), and none that reads a table beside unnest() (_see_pages).
+--   (to_insert in fragments.sql), and none that reads a table beside unnest() (_see_pages).
 -- - It forwards SET LOCAL, not set_config() (_lock_collections, _collection). now() is that of the node.
 -- - It commits pages on their node first, so after a crash it may have forgotten which ids it drew, and
 --   it starts the sequences of workers above 2 ^ 48 (_with_ids).

@@ -164,18 +164,15 @@ CREATE FUNCTION pgsimhash._delete_collection(own_id integer) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     deleted bigint;
+    one text;
 BEGIN
-    DELETE FROM pgsimhash.last_seen WHERE collection_id = own_id;
-    DELETE FROM pgsimhash.clusters WHERE collection_id = own_id;
     DELETE FROM pgsimhash.pages WHERE collection_id = own_id;
     GET DIAGNOSTICS deleted = ROW_COUNT;
-    DELETE FROM pgsimhash.runs WHERE collection_id = own_id;
-    DELETE FROM pgsimhash.sightings WHERE collection_id = own_id;
-    DELETE FROM pgsimhash.sources WHERE collection_id = own_id;
-    DELETE FROM pgsimhash.redirects WHERE collection_id = own_id;
-    DELETE FROM pgsimhash.marks WHERE collection_id = own_id;
-    DELETE FROM pgsimhash.policies WHERE collection_id = own_id;
-    DELETE FROM pgsimhash.collections WHERE collection_id = own_id;
+    FOREACH one IN ARRAY
+        '{last_seen,clusters,runs,sightings,sources,redirects,marks,policies,collections}'::text[]
+    LOOP
+        EXECUTE format('DELETE FROM pgsimhash.%I WHERE collection_id = $1', one) USING own_id;
+    END LOOP;
     RETURN deleted;
 END
 $$;
@@ -240,6 +237,15 @@ BEGIN
             USING ERRCODE = 'PS030', HINT = 'Set it to READ COMMITTED.';
     ELSIF strength = 3 THEN
         PERFORM pgsimhash._check_row_security();
+    END IF;
+    -- Usually nobody else has it, and nothing has to be set.
+    IF strength = 2 AND cardinality(ids) = 1 AND pg_try_advisory_xact_lock(own, ids[1]) THEN
+        PERFORM FROM pgsimhash.collections AS c
+        WHERE c.collection_id = ids[1]
+        FOR NO KEY UPDATE SKIP LOCKED;
+        IF FOUND THEN
+            RETURN;
+        END IF;
     END IF;
     LOOP
         BEGIN
@@ -337,6 +343,9 @@ CREATE FUNCTION pgsimhash._copy_rows(
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     one text;
+    id text;
+    drawn regclass;
+    newest bigint;
     uncovered bigint[];
 BEGIN
     FOREACH one IN ARRAY tables LOOP
@@ -377,20 +386,15 @@ BEGIN
     PERFORM pgsimhash._check_policy_distance(max(p.distance))
     FROM pgsimhash.policies AS p
     WHERE p.collection_id = own_id;
-    PERFORM setval(i.drawn, i.newest)
-    FROM (
-        SELECT pg_get_serial_sequence('pgsimhash.pages', 'page_id')::regclass AS drawn,
-            (SELECT max(p.page_id) FROM pgsimhash.pages AS p WHERE p.collection_id = own_id) AS newest
-        UNION ALL
-        SELECT pg_get_serial_sequence('pgsimhash.runs', 'run_id')::regclass,
-            (SELECT max(r.run_id) FROM pgsimhash.runs AS r WHERE r.collection_id = own_id)
-        UNION ALL
-        SELECT pg_get_serial_sequence('pgsimhash.sightings', 'number')::regclass,
-            (SELECT max(s.number) FROM pgsimhash.sightings AS s WHERE s.collection_id = own_id)
-        UNION ALL
-        SELECT pg_get_serial_sequence('pgsimhash.marks', 'mark_id')::regclass,
-            (SELECT max(m.mark_id) FROM pgsimhash.marks AS m WHERE m.collection_id = own_id)
-    ) AS i
-    WHERE i.newest > nextval(i.drawn);
+    FOR one, id IN VALUES
+        ('pages', 'page_id'), ('runs', 'run_id'), ('sightings', 'number'), ('marks', 'mark_id')
+    LOOP
+        drawn := pg_get_serial_sequence(format('pgsimhash.%I', one), id);
+        EXECUTE format('SELECT max(%I) FROM pgsimhash.%I WHERE collection_id = $1', id, one)
+            INTO newest USING own_id;
+        IF newest > nextval(drawn) THEN
+            PERFORM setval(drawn, newest);
+        END IF;
+    END LOOP;
 END
 $$;

@@ -5,16 +5,14 @@
 -- changes first; then one with the number of unchanged pages.
 --
 -- The last batch with a page decides: its number is doubled here, and odd if it saw the page, even if it
--- found it gone. The lookup by id has a limit, so that it is not a join by hash, which would read all
--- pages. Pages of one text that may have moved are paired in the order of their URLs.
+-- found it gone. Pages of one text that may have moved are paired in the order of their URLs.
 CREATE FUNCTION pgsimhash.compare_crawls(
     earlier bigint[] DEFAULT NULL, later bigint[] DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS TABLE (
     change text, pages bigint, url text, moved_from text, title text, distance integer,
     earlier_page_id bigint, later_page_id bigint
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET profile = by_hash AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ${by_hash} AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     ended constant bigint[] := ARRAY(
@@ -50,13 +48,7 @@ BEGIN
             GROUP BY c.is_later, abs(u.page_id)
             ORDER BY abs(u.page_id)
         ) AS g
-        CROSS JOIN LATERAL (
-            SELECT n.*
-            FROM pgsimhash.pages AS n
-            WHERE n.collection_id = own_id AND n.page_id = g.page_id
-            ORDER BY n.collection_id, n.page_id
-            LIMIT 1
-        ) AS p
+        CROSS JOIN ${page g.page_id} AS p
         ORDER BY g.is_later, p.url COLLATE "C", g.batch DESC, p.page_id DESC
     ),
     compared AS (
@@ -117,8 +109,7 @@ $$;
 -- The Markdown that the collection keeps of some versions.
 CREATE FUNCTION pgsimhash._kept_markdown(own_id integer, page_ids bigint[])
 RETURNS TABLE (page_id bigint, markdown text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET profile = in_order AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
 BEGIN
     RETURN QUERY
     SELECT p.page_id, p.markdown

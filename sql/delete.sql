@@ -76,8 +76,7 @@ CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-    SET profile = in_order SET datestyle = 'ISO' AS $$
+    LANGUAGE plpgsql ${in_order} SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(collection, 3);
     deleted bigint[] := ARRAY(
@@ -175,7 +174,7 @@ $$;
 
 -- Indexes the first of the pages that have one of the simhashes.
 CREATE FUNCTION pgsimhash._index_simhashes(own_id integer, simhashes bigint[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
+    LANGUAGE plpgsql ${in_order} AS $$
 BEGIN
     UPDATE pgsimhash.pages AS p
     SET indexed = true
@@ -197,7 +196,7 @@ CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
 )
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
+    LANGUAGE plpgsql STABLE ${by_index} AS $$
 BEGIN
     WITH RECURSIVE going AS MATERIALIZED (
         SELECT DISTINCT p.page_id, p.duplicate_of
@@ -231,7 +230,7 @@ $$;
 CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
 ) RETURNS text[]
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
+    LANGUAGE plpgsql ${by_index} AS $$
 DECLARE
     default_distance constant integer := (
         SELECT c.default_distance FROM pgsimhash.collections AS c WHERE c.collection_id = own_id
@@ -336,8 +335,7 @@ CREATE FUNCTION pgsimhash._expire_batch(
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
     OUT promoted text[]
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-    SET profile = in_order SET datestyle = 'ISO' AS $$
+    LANGUAGE plpgsql ${in_order} SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     next_pages bigint[];
@@ -425,7 +423,7 @@ CREATE FUNCTION pgsimhash._delete_batch(
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
     OUT promoted text[]
 )
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
+    LANGUAGE plpgsql ${by_index} AS $$
 DECLARE
     own_id constant integer := CASE
         WHEN run_id IS NULL THEN pgsimhash._id_of(collection)
@@ -487,7 +485,7 @@ $$;
 -- the times before it, or those of a later batch. Later batches of other runs, usually none, that
 -- remember the times of a forgotten one get earlier times too.
 CREATE FUNCTION pgsimhash._forget_batches(own_id integer, undone bigint) RETURNS boolean
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
+    LANGUAGE plpgsql ${by_index} AS $$
 DECLARE
     -- A cluster could not plan composite variables.
     forgotten_number bigint;
@@ -515,14 +513,7 @@ BEGIN
                 greatest(p.fetched_at, max(u.moment) FILTER (WHERE u.page_id > 0)) AS seen_at,
                 max(u.moment) FILTER (WHERE u.page_id < 0) AS gone_at
             FROM pgsimhash._sightings(ids, times, befores, gone_befores, saw_at) AS u
-            -- The order requires the primary key.
-            CROSS JOIN LATERAL (
-                SELECT n.page_id, n.fetched_at
-                FROM pgsimhash.pages AS n
-                WHERE n.collection_id = own_id AND n.page_id = abs(u.page_id)
-                ORDER BY n.collection_id, n.page_id
-                LIMIT 1
-            ) AS p
+            CROSS JOIN ${page abs(u.page_id)} AS p
             GROUP BY p.page_id, p.fetched_at
         ),
         later AS MATERIALIZED (

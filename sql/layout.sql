@@ -17,8 +17,7 @@ CREATE FUNCTION pgsimhash.layout() RETURNS text
 CREATE FUNCTION pgsimhash._matches(
     simhashes bigint[], distance integer, collection text, only_one boolean DEFAULT false
 ) RETURNS SETOF pgsimhash.numbered_match
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
-    SET profile = in_order AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 ${in_order} AS $$
 #variable_conflict use_column
 DECLARE
     has_nulls constant boolean := array_ndims(simhashes) > 1

@@ -66,7 +66,7 @@ CREATE FUNCTION pgsimhash._count_collection(
     OUT duplicate_bytes bigint, OUT simhashes bigint, OUT last_fetched timestamptz,
     OUT last_seen timestamptz, OUT estimated boolean
 )
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = by_index AS $$
+    LANGUAGE plpgsql STABLE ${by_index} AS $$
 DECLARE
     few constant integer := 100000;
     first_page bigint;
@@ -95,12 +95,7 @@ BEGIN
         INTO urls, duplicates, duplicate_bytes, simhashes
         FROM generate_series(0, 499) AS place
         CROSS JOIN LATERAL (
-            SELECT p.distance, p.html_bytes, p.indexed, NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS newer
-                WHERE newer.collection_id = own_id
-                    AND newer.url = p.url
-                    AND newer.page_id > p.page_id
-            ) AS is_present
+            SELECT p.distance, p.html_bytes, p.indexed, ${present p} AS is_present
             FROM pgsimhash.pages AS p
             WHERE p.collection_id = own_id
                 AND p.page_id >= first_page + (last_page - first_page) / 500 * place
@@ -170,8 +165,7 @@ $$;
 CREATE FUNCTION pgsimhash._stored_pages(
     collection text, scheme text, urls text[], versions bigint
 ) RETURNS SETOF pgsimhash._stored_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET profile = in_order AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);
 BEGIN
@@ -227,7 +221,7 @@ $$;
 -- simhash, big-endian: five times as fast as COPY.
 CREATE FUNCTION pgsimhash._simhash_slice(own_id integer, number integer, slices integer)
 RETURNS bytea
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
+    LANGUAGE plpgsql STABLE ${in_order} AS $$
 DECLARE
     width constant numeric := 2 ^ 64::numeric / slices;
     first constant bigint := ceil(width * number) - 2 ^ 63::numeric;
@@ -272,12 +266,7 @@ BEGIN
     WHERE p.collection_id = own_id AND p.canonical_url <> p.url AND NOT p.noindex
         AND pgsimhash._canonical_distance(own_id, p.url, p.simhash, p.canonical_url)
             > _canonical_elsewhere.distance
-        AND NOT EXISTS (
-            SELECT FROM pgsimhash.pages AS newer
-            WHERE newer.collection_id = p.collection_id
-                AND newer.url = p.url
-                AND newer.page_id > p.page_id
-        )
+        AND ${present p}
     ORDER BY p.page_id
     LIMIT most;
 END
@@ -309,12 +298,7 @@ BEGIN
         LEFT JOIN ROWS FROM (unnest(simhashes), unnest(clusters)) AS c (simhash, cluster)
             USING (simhash)
         WHERE p.collection_id = own_id
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS newer
-                WHERE newer.collection_id = p.collection_id
-                    AND newer.url = p.url
-                    AND newer.page_id > p.page_id
-            )
+            AND ${present p}
     ) AS member
     WHERE member.pages > 1
     ORDER BY member.cluster, member.page_id;
@@ -335,12 +319,7 @@ BEGIN
         FROM pgsimhash.pages AS k
         WHERE k.collection_id = own_id
             AND k.simhash BETWEEN q.simhash AND q.simhash
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS newer
-                WHERE newer.collection_id = k.collection_id
-                    AND newer.url = k.url
-                    AND newer.page_id > k.page_id
-            )
+            AND ${present k}
         ORDER BY k.simhash, k.page_id
         LIMIT 1
     ) AS p;
@@ -425,12 +404,7 @@ BEGIN
             p.duplicate_of, p.noindex
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS newer
-                WHERE newer.collection_id = p.collection_id
-                    AND newer.url = p.url
-                    AND newer.page_id > p.page_id
-            )
+            AND ${present p}
     ), copies AS MATERIALIZED (
         SELECT
             p.host, p.title, p.title IS DISTINCT FROM o.title AS has_own_title,
@@ -550,12 +524,7 @@ BEGIN
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id
             AND p.host IS NOT NULL
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS newer
-                WHERE newer.collection_id = p.collection_id
-                    AND newer.url = p.url
-                    AND newer.page_id > p.page_id
-            )
+            AND ${present p}
     ),
     -- Copies have copies: one of a page that max_copies kept, for example.
     chain AS (

@@ -93,12 +93,7 @@ BEGIN
                         wanted = '*' OR p.host = wanted
                         OR right(p.host, length(wanted) + 1) = '.' || wanted
                     )
-                    AND NOT EXISTS (
-                        SELECT FROM pgsimhash.pages AS newer
-                        WHERE newer.collection_id = own_id
-                            AND newer.url = p.url
-                            AND newer.page_id > p.page_id
-                    )
+                    AND ${present p}
             ) AS n
             GROUP BY n.number
         ) AS part
@@ -196,8 +191,7 @@ $$;
 CREATE FUNCTION pgsimhash._is_fresh(
     own_id integer, address text, ignore_parameters text, age interval
 ) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET profile = in_order AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN EXISTS (
@@ -231,7 +225,7 @@ $$;
 CREATE FUNCTION pgsimhash.fill_addresses(
     after_page bigint DEFAULT 0, collection text DEFAULT 'default'
 ) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET profile = in_order AS $$
+    LANGUAGE plpgsql ${in_order} AS $$
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(collection, 2);
     ids bigint[];
@@ -314,8 +308,7 @@ $$;
 -- policies are decided once.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[])
 RETURNS SETOF pgsimhash.policies
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100 SET search_path = pg_catalog, pg_temp
-    SET profile = by_hash AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100 ${by_hash} AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id) THEN
         RETURN;

@@ -72,7 +72,7 @@ CREATE FUNCTION pgsimhash._counts(
 -- The batch with the previous version of each page: in the store, or another page of the batch.
 CREATE FUNCTION pgsimhash._with_versions(own_id integer, batch pgsimhash._decision[])
 RETURNS pgsimhash._decision[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = by_hash AS $$
+    LANGUAGE plpgsql STABLE ${by_hash} AS $$
 DECLARE
     first_id constant bigint := batch[1].page_id;
     known record;
@@ -230,34 +230,13 @@ CREATE FUNCTION pgsimhash._with_originals(
 ) RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    -- Two simhashes within d bits have at least one of d + 1 blocks of bits in common.
-    blocks constant integer := 1 + (SELECT coalesce(max(d.distance), 0) FROM unnest(batch) AS d);
-    width constant integer := least(64 / blocks, 32);
-    -- The near simhashes within the batch.
-    inner_pairs constant pgsimhash._near_pair[] := ARRAY(
-        WITH page AS MATERIALIZED (
-            SELECT
-                d.simhash, max(d.distance) AS distance,
-                min(d.ordinality) AS first_number, max(d.ordinality) AS last_number
-            FROM unnest(batch) WITH ORDINALITY AS d
-            WHERE d.is_stored AND cardinality(batch) > 1
-            GROUP BY d.simhash
-        ),
-        part AS MATERIALIZED (
-            SELECT
-                p.*, b.place,
-                p.simhash >> (b.place * width) & (1::bigint << width) - 1 AS bits
-            FROM page AS p, generate_series(0, blocks - 1) AS b (place)
-        )
-        SELECT DISTINCT (q.simhash, b.simhash)::pgsimhash._near_pair
-        FROM part AS q
-        JOIN part AS b
-            ON b.bits = q.bits AND b.place = q.place
-            AND b.first_number < q.last_number
-            AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.distance
-    );
+    inner_pairs constant pgsimhash._near_pair[] := pgsimhash._inner_pairs(batch);
+    -- Other pages are kept, whatever texts are safe.
     texts constant bigint[] := ARRAY(
-        SELECT DISTINCT unnest(ARRAY[d.text, d.version_text]) FROM unnest(batch) AS d
+        SELECT DISTINCT unnest(ARRAY[d.text, d.version_text])
+        FROM unnest(batch) AS d
+        WHERE cardinality(pairs) + cardinality(inner_pairs) > 0
+            OR num_nonnulls(d.version_id, d.original_distance) > 0
     );
     safe_here constant bigint[] := pgsimhash._safe_texts(ARRAY[own_id], texts, batch[1].page_id);
     safe_globally constant bigint[] := CASE WHEN cardinality(compared) > 1
@@ -331,12 +310,52 @@ BEGIN
 END
 $$;
 
+-- The near simhashes within a batch: two within d bits have one of d + 1 blocks of bits in common.
+CREATE FUNCTION pgsimhash._inner_pairs(batch pgsimhash._decision[]) RETURNS pgsimhash._near_pair[]
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    blocks integer;
+    width integer;
+BEGIN
+    IF cardinality(batch) = 1 THEN
+        RETURN '{}';
+    END IF;
+    blocks := 1 + (SELECT coalesce(max(d.distance), 0) FROM unnest(batch) AS d);
+    width := least(64 / blocks, 32);
+    RETURN ARRAY(
+        WITH page AS MATERIALIZED (
+            SELECT
+                d.simhash, max(d.distance) AS distance,
+                min(d.ordinality) AS first_number, max(d.ordinality) AS last_number
+            FROM unnest(batch) WITH ORDINALITY AS d
+            WHERE d.is_stored
+            GROUP BY d.simhash
+        ),
+        part AS MATERIALIZED (
+            SELECT
+                p.*, b.place,
+                p.simhash >> (b.place * width) & (1::bigint << width) - 1 AS bits
+            FROM page AS p, generate_series(0, blocks - 1) AS b (place)
+        )
+        SELECT DISTINCT (q.simhash, b.simhash)::pgsimhash._near_pair
+        FROM part AS q
+        JOIN part AS b
+            ON b.bits = q.bits AND b.place = q.place
+            AND b.first_number < q.last_number
+            AND pgsimhash.hamming_distance(b.simhash, q.simhash) <= q.distance
+    );
+END
+$$;
+
 -- Those of the texts that a covered version before a page has.
 CREATE FUNCTION pgsimhash._safe_texts(
     collection_ids integer[], texts bigint[], before_page bigint
 ) RETURNS bigint[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF texts = '{}' THEN
+        RETURN texts;
+    END IF;
     RETURN ARRAY(
         SELECT k.text
         FROM unnest(texts) AS t (text)
@@ -366,7 +385,7 @@ CREATE FUNCTION pgsimhash._candidates(
     number bigint, distance integer, page_id bigint, url text, html_digest bytea,
     batch_number bigint, apart text[], is_own boolean, only_text bigint
 )
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET profile = by_hash AS $$
+    LANGUAGE plpgsql STABLE ${by_hash} AS $$
 DECLARE
     first_id constant bigint := batch[1].page_id;
     marked constant boolean := EXISTS (

@@ -33,8 +33,7 @@ CREATE FUNCTION pgsimhash._find_pages(
     collection text, scheme text, own_url text, query bigint, own_high bigint, own_low bigint,
     distance integer, verify boolean, max_matches bigint
 ) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp
-    SET profile = in_order AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 ${in_order} AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);
 BEGIN
@@ -65,12 +64,7 @@ BEGIN
             AND (NOT verify OR pgsimhash._verified(
                 m.distance, k.signature_high, k.signature_low, own_high, own_low
             ))
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS newer
-                WHERE newer.collection_id = k.collection_id
-                    AND newer.url = k.url
-                    AND newer.page_id > k.page_id
-            )
+            AND ${present k}
         ORDER BY k.simhash, k.page_id
         LIMIT max_matches
     ) AS p
@@ -86,8 +80,7 @@ CREATE FUNCTION pgsimhash._find_matches(
     collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
     max_matches bigint, own_high bigint, own_low bigint
 ) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-    SET profile = in_order SET datestyle = 'ISO' AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);
 BEGIN

@@ -33,9 +33,12 @@ _CREATED: Final = re.compile(
 )
 _STAYS: Final = re.compile(r"^CREATE (?:TABLE|INDEX|FUNCTION pgsimhash\.host_of\b)", re.MULTILINE)
 """What only a revision can change: tables and what their columns depend on."""
-_PROFILES: Final = dict(
-    re.findall(r"^(\w+):\n +(.*(?:\n +.*)*)", read_sql("profiles.sql"), re.MULTILINE)
-)
+_FRAGMENTS: Final = {
+    name: (parameter, text)
+    for name, parameter, text in re.findall(
+        r"^(\w+)(?: (\w+))?:\n +(.*(?:\n +.*)*)", read_sql("fragments.sql"), re.MULTILINE
+    )
+}
 _NUMBERED: Final = re.compile(
     r"^CREATE (?:FUNCTION|TYPE) pgsimhash\.(?!host_of\b|_build\b)(\w+)", re.MULTILINE
 )
@@ -66,6 +69,16 @@ def in_layout(script: str, layout: Layout) -> str:
         **{f"flips {radius}": ",".join(map(str, widest.flips(radius))) for radius in (1, 2)},
     }
     return _filled(_PART.sub(parts, script), values)
+
+
+def _with_fragments(script: str) -> str:
+    """Return a script with the text of ``fragments.sql`` for each ``${name value}``."""
+
+    def text(used: re.Match[str]) -> str:
+        parameter, template = _FRAGMENTS[used[1]]
+        return re.sub(rf"\b{parameter}\b", used[2], template) if parameter else template
+
+    return re.sub(rf"\$\{{({'|'.join(_FRAGMENTS)})(?: ([^}}]+))?\}}", text, script)
 
 
 def _part(template: str, permutation: Permutation) -> str:
@@ -129,8 +142,7 @@ def _comment_on(target: str, comment: str) -> str:
 def _statements(layout: Layout = DEFAULT_LAYOUT, *, tables: bool = True) -> Iterator[str]:
     """Yield the statements of the current schema, or only those of its functions and types."""
     for file in SCHEMA_FILES:
-        script = re.sub(r"SET profile = (\w+)", lambda found: _PROFILES[found[1]], read_sql(file))
-        for statement in split_statements(in_layout(script, layout)):
+        for statement in split_statements(in_layout(_with_fragments(read_sql(file)), layout)):
             if tables or not _STAYS.search(statement):
                 yield statement
 

@@ -112,7 +112,7 @@ def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> No
     with psycopg.connect(dsn, row_factory=dict_row) as connection:
         for at, url in enumerate(urls):
             (in_sql,) = connection.execute(
-                "SELECT * FROM pgsimhash.policy_for(%s)", [url]
+                f"SELECT {', '.join(SETTINGS)} FROM pgsimhash.policy_for(%s)".encode(), [url]
             ).fetchall()
             assert PolicySettings(**{name: in_sql[name] for name in SETTINGS}) == found[at]
             assert store.policy_for(url) == found[at]
