@@ -4,7 +4,7 @@
 --
 -- Decides like the package about single pages with given simhashes.
 CREATE FUNCTION pgsimhash.add_page(
-    url text, simhash bigint, fetched_at timestamptz DEFAULT NULL,
+    url text, simhash bigint, fetched_at timestamptz DEFAULT NULL, run_id bigint DEFAULT NULL,
     collection text DEFAULT 'default'
 ) RETURNS pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -12,7 +12,7 @@ BEGIN
     RETURN (
         SELECT v
         FROM pgsimhash.add_pages(
-            ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], collection => collection
+            ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], false, run_id, collection
         ) AS v
     );
 END
@@ -64,20 +64,23 @@ BEGIN
 END
 $$;
 
--- add_page for several pages in order, as one batch; several pages are a run. In a dry run,
--- nothing is stored or locked.
+-- add_page for several pages in order, as one batch of a run of start_run; without one, several pages
+-- are a run. In a dry run, nothing is stored or locked.
 CREATE FUNCTION pgsimhash.add_pages(
     urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
-    dry_run boolean DEFAULT false, label text DEFAULT 'SQL', collection text DEFAULT 'default'
+    dry_run boolean DEFAULT false, run_id bigint DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
-    run_id constant bigint := CASE
-        WHEN NOT dry_run AND cardinality(urls) > 1 THEN pgsimhash._draw_run()
+    own_run constant bigint := CASE
+        WHEN run_id IS NULL AND NOT dry_run AND cardinality(urls) > 1 THEN pgsimhash._draw_run()
     END;
     pages json;
 BEGIN
+    IF run_id IS NOT NULL THEN
+        PERFORM pgsimhash._check_runs(collection, ARRAY[run_id]);
+    END IF;
     IF num_nulls(urls, simhashes) > 0
         OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(fetched_at)) > 1
         OR cardinality(urls) <> cardinality(simhashes)
@@ -108,8 +111,10 @@ BEGIN
     ) AS p;
     RETURN QUERY
     SELECT (v.decided).*
-    FROM pgsimhash._add_batch(collection, own_id, pages, '{}', dry_run, run_id, label) AS v
+    FROM pgsimhash._add_batch(
+        collection, own_id, pages, '{}', dry_run, coalesce(run_id, own_run), 'SQL'
+    ) AS v
     ORDER BY v.number;
-    PERFORM pgsimhash._end_runs(own_id, ARRAY[run_id]);
+    PERFORM pgsimhash._end_runs(own_id, ARRAY[own_run]);
 END
 $$;

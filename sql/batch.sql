@@ -298,16 +298,16 @@ CREATE FUNCTION pgsimhash._indexed_simhashes(own_id integer, pairs pgsimhash._ne
 RETURNS bigint[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
 DECLARE
-    found constant bigint[] := ARRAY(SELECT n.near FROM unnest(pairs) AS n WHERE n.near = n.query);
+    known constant bigint[] := ARRAY(SELECT n.near FROM unnest(pairs) AS n WHERE n.near = n.query);
 BEGIN
-    IF found = '{}' THEN
-        RETURN found;
+    IF known = '{}' THEN
+        RETURN known;
     END IF;
     RETURN ARRAY(
         SELECT d.simhash
         FROM (
             SELECT u AS simhash, (pgsimhash.probes(u, 1, 0, own_id))[1] AS prefix
-            FROM unnest(found) AS u
+            FROM unnest(known) AS u
             OFFSET 0
         ) AS d
         WHERE (
@@ -530,7 +530,6 @@ BEGIN
 END
 $$;
 
--- A later batch continues a run that ended.
 CREATE FUNCTION pgsimhash._end_runs(own_id integer, run_ids bigint[]) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -84,7 +84,7 @@ BEGIN
             ERRCODE = 'PS001',
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist'
                 || coalesce(' with the scheme ' || scheme, ''),
-            HINT = 'SELECT name FROM pgsimhash.collections lists the existing ones.';
+            HINT = 'SELECT name, scheme FROM pgsimhash.collections lists the existing ones.';
     END IF;
     RETURN own_id;
 END
@@ -137,32 +137,38 @@ BEGIN
 END
 $$;
 
--- Creates a collection unless the name is taken, or, without a scheme, sets what is given.
-CREATE FUNCTION pgsimhash._put_collection(
-    name text, scheme text, distance integer, keep_markdown boolean, normalize_urls boolean
-) RETURNS void
+-- Creates a collection for simhashes of a scheme, any name of your own, unless it exists; returns its
+-- id.
+CREATE FUNCTION pgsimhash.create_collection(
+    name text, scheme text, distance integer DEFAULT ${distance}, keep_markdown boolean DEFAULT false,
+    normalize_urls boolean DEFAULT false
+) RETURNS integer
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_variable
 BEGIN
-    IF scheme IS NULL THEN
-        UPDATE pgsimhash.collections AS c
-        SET default_distance = coalesce(distance::smallint, c.default_distance),
-            keep_markdown = coalesce(keep_markdown, c.keep_markdown)
-        WHERE c.name = name;
-    ELSE
-        INSERT INTO pgsimhash.collections (
-            name, scheme, default_distance, keep_markdown, normalize_urls
-        )
-        VALUES (name, scheme, distance, keep_markdown, normalize_urls)
-        ON CONFLICT DO NOTHING;
-    END IF;
+    INSERT INTO pgsimhash.collections (name, scheme, default_distance, keep_markdown, normalize_urls)
+    VALUES (name, scheme, distance, keep_markdown, normalize_urls)
+    ON CONFLICT DO NOTHING;
+    RETURN pgsimhash._id_of(name, scheme);
+END
+$$;
+
+-- Sets what is given.
+CREATE FUNCTION pgsimhash._set_collection(own_id integer, distance integer, keep_markdown boolean)
+RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE pgsimhash.collections AS c
+    SET default_distance = coalesce(distance, c.default_distance),
+        keep_markdown = coalesce(_set_collection.keep_markdown, c.keep_markdown)
+    WHERE c.collection_id = own_id;
 END
 $$;
 
 -- Deletes a collection; returns the number of versions of pages.
-CREATE FUNCTION pgsimhash._delete_collection(own_id integer) RETURNS bigint
+CREATE FUNCTION pgsimhash.delete_collection(collection text) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    own_id constant integer := pgsimhash._lock_collection(collection, 3);
     deleted bigint;
     one text;
 BEGIN

@@ -1,4 +1,45 @@
--- Two crawls compared.
+-- Runs, and two crawls compared.
+
+-- Starts a run, and returns its id for add_pages.
+CREATE FUNCTION pgsimhash.start_run(
+    label text DEFAULT 'SQL', collection text DEFAULT 'default'
+) RETURNS bigint
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    run_id constant bigint := pgsimhash._draw_run();
+BEGIN
+    INSERT INTO pgsimhash.runs (run_id, collection_id, label)
+    VALUES (run_id, pgsimhash._id_of(collection), label);
+    RETURN run_id;
+END
+$$;
+
+-- Ends a run; a later batch continues it.
+CREATE FUNCTION pgsimhash.end_run(run_id bigint, collection text DEFAULT 'default') RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM
+        pgsimhash._check_runs(collection, ARRAY[run_id]),
+        pgsimhash._end_runs(pgsimhash._id_of(collection), ARRAY[run_id]);
+END
+$$;
+
+-- An error unless there are runs, which the collection has.
+CREATE FUNCTION pgsimhash._check_runs(collection text, run_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+BEGIN
+    IF run_ids = '{}' OR NOT run_ids <@ ARRAY(
+        SELECT r.run_id FROM pgsimhash.runs AS r WHERE r.collection_id = own_id
+    ) THEN
+        RAISE EXCEPTION 'collection "%" has no run %',
+            collection, coalesce(nullif(array_to_string(run_ids, ', '), ''), 'that ended')
+            USING ERRCODE = 'PS021',
+            HINT = 'SELECT run_id, label FROM pgsimhash.runs lists the existing ones.';
+    END IF;
+END
+$$;
 
 -- What became of the pages between two crawls, each as numbers of runs, by default the last two ended
 -- runs. A row for each page that is changed, moved, new, gone, missing or not_visited, the largest
@@ -25,13 +66,7 @@ BEGIN
     earlier := coalesce(earlier, ARRAY(
         SELECT u.run_id FROM unnest(ended) AS u (run_id) WHERE u.run_id < ALL (later) LIMIT 1
     ));
-    IF '{}' IN (earlier, later) OR NOT earlier || later <@ ARRAY(
-        SELECT r.run_id FROM pgsimhash.runs AS r WHERE r.collection_id = own_id
-    ) THEN
-        RAISE EXCEPTION 'collection "%" has no such runs: % and %', collection, earlier, later
-            USING ERRCODE = 'PS021',
-            HINT = 'SELECT run_id, label FROM pgsimhash.runs lists the existing ones.';
-    END IF;
+    PERFORM pgsimhash._check_runs(collection, earlier), pgsimhash._check_runs(collection, later);
     RETURN QUERY
     WITH seen AS MATERIALIZED (
         SELECT DISTINCT ON (g.is_later, p.url COLLATE "C")

@@ -53,13 +53,7 @@ DECLARE
     deleted bigint := 0;
     pages bigint;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM pgsimhash.runs AS r
-        WHERE r.collection_id = own_id AND r.run_id = undo_run.run_id
-    ) THEN
-        RAISE EXCEPTION 'collection "%" has no run %', collection, run_id
-            USING ERRCODE = 'PS021', HINT = 'pgsimhash.runs lists them.';
-    END IF;
+    PERFORM pgsimhash._check_runs(collection, ARRAY[run_id]);
     WHILE last_page IS NOT NULL LOOP
         SELECT d.last_page, d.pages INTO last_page, pages
         FROM pgsimhash._delete_batch(collection, NULL, NULL, run_id, last_page, 1000) AS d;

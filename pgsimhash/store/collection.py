@@ -113,7 +113,7 @@ def _create(connection: psycopg.Connection[Any], name: str, settings: Collection
         "keep_markdown": bool(settings.get("keep_markdown")),
         "normalize_urls": bool(settings.get("normalize_urls")),
     }
-    fetch(connection, "put_collection", values)
+    fetch(connection, "create_collection", values)
 
 
 def find_collection(

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import in_schema, read_sql, schema_of
-from pgsimhash.db.statements import execute, fetch
+from pgsimhash.db.statements import execute
 from pgsimhash.errors import NotFoundError
 from pgsimhash.pages.policies import (
     SETTINGS,
@@ -64,9 +64,7 @@ class Maintenance:
             connection, collection = calls
             if distance is not None:
                 collection.checked_distance(distance)
-            changed = {"distance": distance, "keep_markdown": keep_markdown}
-            kept = {"scheme": None, "normalize_urls": None}
-            fetch(connection, "put_collection", {"name": collection.name, **changed, **kept})
+            calls.fetch("set_collection", distance=distance, keep_markdown=keep_markdown)
             self._session.collection = follow(connection, collection)
 
     def rename(self, name: str, *, swap: bool = False) -> None:

@@ -82,6 +82,14 @@ def test_error_codes() -> None:
     compare("codes.txt", [*python, *states, *exits])
 
 
+def test_the_docs_list_all_sql_functions() -> None:
+    functions = re.findall(
+        r"^(?!table|type)(\w+)\(", (Path(__file__).parent / "sql.txt").read_text(), re.MULTILINE
+    )
+    said = (ROOT / "docs" / "sql.md").read_text()
+    assert [name for name in functions if f"`{name}`" not in said] == []
+
+
 def test_settings() -> None:
     sources = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     compare("settings.txt", re.findall(r"\bPGSIMHASH_[A-Z_]*[A-Z]\b|\bDATABASE_URL\b", sources))

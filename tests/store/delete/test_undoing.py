@@ -217,11 +217,9 @@ class TestEnds:
         store.ingest(self.PAGES[0].url, TEXTS[0])
         store.start_run("two")
         assert state(dsn) == "one: ended"
-        run_sql(
-            dsn, "SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}', label => 'c')"
-        )
+        run_sql(dsn, "SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}')")
         assert [(run.label, run.state) for run in store.runs()] == [
-            ("c", "ended"), ("one", "ended"),
+            ("SQL", "ended"), ("one", "ended"),
         ]  # fmt: skip
 
     def test_in_the_transaction_of_the_caller(self, dsn: str) -> None:

@@ -137,6 +137,10 @@ REFUSED = {
     "_expire_batch_1('default', '0', 0, 1)": ("PS010", "an age must be positive"),
     "status('typo')": ("PS001", "does not exist"),
     "undo_run(7)": ("PS021", "has no run 7"),
+    "end_run(7)": ("PS021", "has no run 7"),
+    "add_page('https://a.example/1', 1, run_id => 7)": ("PS021", "has no run 7"),
+    "create_collection('default', 'another')": ("PS001", "with the scheme another"),
+    "delete_collection('nowhere')": ("PS001", "does not exist"),
     "lock_collection(NULL)": ("PS001", "does not exist"),
     "check_collection(slices => NULL)": ("PS010", "counted from 0"),
     "simhash('{{1}, {2}}'::bigint[])": ("PS010", "a weight above 0"),
@@ -156,6 +160,28 @@ def test_invalid_values_are_refused_with_a_hint(store: Store, dsn: str) -> None:
         with pytest.raises(psycopg.Error, check=sqlstate(state)) as refused:
             pytest.fail(f"{call}: {run_sql(dsn, f'SELECT * FROM pgsimhash.{call}')}")
         assert said in f"{refused.value}{refused.value.diag.message_hint}", call
+
+
+def test_a_crawl_without_python(dsn: str) -> None:
+    """Two batches and a single page are one run."""
+    create = "SELECT pgsimhash.create_collection('news', 'my-words-1', 3)"
+    assert run_sql(dsn, create) == run_sql(dsn, create)
+    runs = []
+    for label, pages in (("first", "{1,2}"), ("second", "{1,64}")):
+        start = "SELECT pgsimhash.start_run(%s, 'news')"
+        ((run_id,),) = run_sql(dsn, start, [label])
+        add = "SELECT kind FROM pgsimhash.add_pages(%s, %s, run_id => %s, collection => 'news')"
+        run_sql(dsn, add, [["https://a/1", "https://a/2"], pages, run_id])
+        one = "SELECT pgsimhash.add_page('https://a/3', 2048, run_id => %s, collection => 'news')"
+        run_sql(dsn, one, [run_id])
+        run_sql(dsn, "SELECT pgsimhash.end_run(%s, 'news')", [run_id])
+        runs.append((label, 3, True))
+    counts = "SELECT label, pages, ended_at IS NOT NULL FROM pgsimhash.runs ORDER BY run_id"
+    assert run_sql(dsn, counts) == runs
+    compare = "SELECT change, pages, url FROM pgsimhash.compare_crawls(collection => 'news')"
+    assert run_sql(dsn, compare) == [("changed", 1, "https://a/2"), ("unchanged", 2, None)]
+    assert run_sql(dsn, "SELECT pgsimhash.delete_collection('news')") == [(4,)]
+    assert run_sql(dsn, "SELECT name FROM pgsimhash.status()") == [("default",)]
 
 
 def test_the_query_of_the_papers_readers_runs_as_they_write_it(
@@ -206,14 +232,14 @@ def test_recent_pages_are_read_without_reading_all(dsn: str) -> None:
         insert(connection, number, sample(2000))
         plans = explained(connection)
         arrived = connection.execute(
-            "SELECT cardinality(pgsimhash._lock_compared_1("
+            "SELECT cardinality(near), newest > 0 FROM pgsimhash._lock_compared_1("
             "'default', %s, ARRAY[%s], (SELECT ARRAY[max(page_id) - 100] FROM pgsimhash.pages), "
             'ARRAY[json_populate_record(NULL::pgsimhash._decision_1, \'{"simhash": 0, '
-            '"distance": 64}\')]))',
+            '"distance": 64}\')])',
             [number, number],
         ).fetchone()
-        assert arrived == (100,)
-        (plan,) = (text for text in plans if "page_id > coalesce" in text)
+        assert arrived == (100, True)
+        (plan,) = (text for text in plans if "page_id > c.newest_page" in text)
         (scan,) = (line for line in plan.splitlines() if "Index Cond: " in line)
         assert "page_id > " in scan, plan
         assert "Seq Scan on pages" not in plan
