@@ -58,8 +58,8 @@ BEGIN
     IF some_global THEN
         compared := pgsimhash._siblings(own_id);
     END IF;
-    newest_pages := pgsimhash._newest_pages(compared);
-    pairs := pgsimhash._near_pairs(own_id, compared, batch);
+    SELECT n.newest_pages, n.pairs INTO newest_pages, pairs
+    FROM pgsimhash._near_pairs(own_id, compared, batch) AS n;
     IF NOT (dry_run OR has_ids) THEN
         SELECT a.newest, a.near INTO newest, arrived
         FROM pgsimhash._lock_compared(collection, own_id, compared, newest_pages, batch) AS a;
@@ -174,16 +174,26 @@ BEGIN
 END
 $$;
 
--- The stored simhashes near those of a batch, each within its own distance. A function and a loop, so
--- that few variables go to the node of the pages.
+-- The newest page of each collection, 0 if it has none, and the stored simhashes near those of a batch,
+-- each within its own distance. A function and a loop, so that few variables go to the node of the pages.
 CREATE FUNCTION pgsimhash._near_pairs(
-    own_id integer, compared integer[], batch pgsimhash._decision[]
-) RETURNS pgsimhash._near_pair[]
+    own_id integer, compared integer[], batch pgsimhash._decision[],
+    OUT newest_pages bigint[], OUT pairs pgsimhash._near_pair[]
+)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     lookup record;
-    pairs pgsimhash._near_pair[] := '{}';
 BEGIN
+    newest_pages := ARRAY(
+        SELECT (
+            SELECT coalesce(max(p.page_id), 0)
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id
+        )
+        FROM unnest(compared) WITH ORDINALITY AS c (collection_id, number)
+        ORDER BY c.number
+    );
+    pairs := '{}';
     FOR lookup IN
         SELECT
             d.distance, d.scope = 'global' AS everywhere, array_agg(DISTINCT d.simhash) AS queries
@@ -200,23 +210,6 @@ BEGIN
                 OR lookup.everywhere AND c.collection_id = ANY (compared)
         );
     END LOOP;
-    RETURN pairs;
-END
-$$;
-
--- The newest page of each collection, 0 if it has none.
-CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT (
-            SELECT coalesce(max(p.page_id), 0)
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = c.collection_id
-        )
-        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number)
-        ORDER BY c.number
-    );
 END
 $$;
 

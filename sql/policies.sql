@@ -519,23 +519,22 @@ CREATE FUNCTION pgsimhash._spelled(part text, unencoded text DEFAULT '') RETURNS
     RETURN CASE WHEN part ~ '^[A-Za-z0-9_.~-]*$' THEN part ELSE (
         SELECT string_agg(
             CASE
-                WHEN t.token[1] !~ '^%..$' THEN CASE
-                    WHEN t.token[1] ~ '^[A-Za-z0-9_.~-]' OR strpos(unencoded, t.token[1]) > 0
-                    THEN t.token[1]
-                    ELSE regexp_replace(
-                        upper(encode(convert_to(t.token[1], 'UTF8'), 'hex')), '(..)', '%\1', 'g')
-                END
-                -- Those of ASCII from 33 on.
-                WHEN t.token[1] ~ '^%[2-7]' AND (
-                    chr(get_byte(decode(substring(t.token[1] FROM 2), 'hex'), 0))
-                        ~ '[A-Za-z0-9_.~-]'
-                    OR strpos(
-                        unencoded, chr(get_byte(decode(substring(t.token[1] FROM 2), 'hex'), 0))
-                    ) > 0
-                ) THEN chr(get_byte(decode(substring(t.token[1] FROM 2), 'hex'), 0))
-                ELSE upper(t.token[1] COLLATE "C")
-            END, '' ORDER BY t.number
+                WHEN o.octet BETWEEN 33 AND 126
+                    AND (chr(o.octet) ~ '[A-Za-z0-9_.~-]' OR strpos(unencoded, chr(o.octet)) > 0)
+                THEN chr(o.octet)
+                ELSE '%' || upper(lpad(to_hex(o.octet), 2, '0'))
+            END, '' ORDER BY o.place
         )
-        FROM regexp_matches(part, '[A-Za-z0-9_.~-]+|%[0-9A-Fa-f]{2}|.', 'g')
-            WITH ORDINALITY AS t (token, number)
+        FROM (
+            SELECT string_agg(CASE
+                WHEN t.token[1] ~ '^%.' THEN decode(substring(t.token[1] FROM 2), 'hex')
+                ELSE convert_to(t.token[1], 'UTF8')
+            END, '' ORDER BY t.number) AS octets
+            FROM regexp_matches(part, '%[0-9A-Fa-f]{2}|%|[^%]+', 'g')
+                WITH ORDINALITY AS t (token, number)
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT n AS place, get_byte(s.octets, n) AS octet
+            FROM generate_series(0, length(s.octets) - 1) AS n
+        ) AS o
     ) END;

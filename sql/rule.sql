@@ -231,7 +231,7 @@ CREATE FUNCTION pgsimhash._with_originals(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     inner_pairs constant pgsimhash._near_pair[] := pgsimhash._inner_pairs(batch);
-    -- Other pages are kept, whatever texts are safe.
+    -- None if all pages are new and near nothing: then they are kept.
     texts constant bigint[] := ARRAY(
         SELECT DISTINCT unnest(ARRAY[d.text, d.version_text])
         FROM unnest(batch) AS d
@@ -249,6 +249,13 @@ DECLARE
     page pgsimhash._decision;
     earlier pgsimhash._decision;
 BEGIN
+    IF texts = '{}' THEN
+        FOR number IN 1..cardinality(batch) LOOP
+            batch[number].keep := batch[number].is_stored;
+            batch[number].covered := batch[number].is_stored;
+        END LOOP;
+        RETURN batch;
+    END IF;
     FOR candidate IN
         SELECT p.place, c.*
         FROM generate_series(1, cardinality(batch)) AS p (place)

@@ -51,7 +51,7 @@ _DESCRIBED: Final = re.compile(
 
 
 def in_layout(script: str, layout: Layout) -> str:
-    """Return a script of ``sql/`` for a layout, with a part for each permutation."""
+    """Return a script of ``sql/`` for a layout, with its fragments and a part for each permutation."""
 
     def parts(template: re.Match[str]) -> str:
         rendered = [_part(template[0], permutation) for permutation in layout.permutations]
@@ -68,7 +68,7 @@ def in_layout(script: str, layout: Layout) -> str:
         ),
         **{f"flips {radius}": ",".join(map(str, widest.flips(radius))) for radius in (1, 2)},
     }
-    return _filled(_PART.sub(parts, script), values)
+    return _filled(_PART.sub(parts, _with_fragments(script)), values)
 
 
 def _with_fragments(script: str) -> str:
@@ -142,7 +142,7 @@ def _comment_on(target: str, comment: str) -> str:
 def _statements(layout: Layout = DEFAULT_LAYOUT, *, tables: bool = True) -> Iterator[str]:
     """Yield the statements of the current schema, or only those of its functions and types."""
     for file in SCHEMA_FILES:
-        for statement in split_statements(in_layout(_with_fragments(read_sql(file)), layout)):
+        for statement in split_statements(in_layout(read_sql(file), layout)):
             if tables or not _STAYS.search(statement):
                 yield statement
 

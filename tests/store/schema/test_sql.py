@@ -181,7 +181,7 @@ def test_a_crawl_without_python(dsn: str) -> None:
     compare = "SELECT change, pages, url FROM pgsimhash.compare_crawls(collection => 'news')"
     assert run_sql(dsn, compare) == [("changed", 1, "https://a/2"), ("unchanged", 2, None)]
     assert run_sql(dsn, "SELECT pgsimhash.delete_collection('news')") == [(4,)]
-    assert run_sql(dsn, "SELECT name FROM pgsimhash.status()") == [("default",)]
+    assert run_sql(dsn, "SELECT name FROM pgsimhash.status()") == []
 
 
 def test_the_query_of_the_papers_readers_runs_as_they_write_it(
