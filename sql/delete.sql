@@ -334,7 +334,6 @@ DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     next_pages bigint[];
     urls text[];
-    old bigint[];
     seen_befores timestamptz[];
 BEGIN
     PERFORM pgsimhash._check_age(older_than);
@@ -349,41 +348,33 @@ BEGIN
             USING ERRCODE = 'PS014',
             HINT = 'Give an age (older_than), or set expire_after in a policy for "*".';
     END IF;
-    IF older_than IS NULL THEN
-        SELECT array_agg(o.page_id), array_agg(o.url), max(o.page_id)
-        INTO next_pages, urls, last_page
-        FROM (
-            SELECT p.page_id, p.url
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.page_id > after_page
-            ORDER BY p.page_id
-            LIMIT batch
-        ) AS o;
-        SELECT array_agg(next_pages[s.ordinality]), array_agg(now() - s.expire_after)
-        INTO old, seen_befores
-        FROM pgsimhash._settings_for(own_id, urls) WITH ORDINALITY AS s
-        WHERE s.expire_after IS NOT NULL;
-    ELSE
-        SELECT array_agg(o.page_id), array_agg(now() - older_than), max(o.page_id)
-        INTO old, seen_befores, last_page
-        FROM (
-            SELECT p.page_id
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id
-                AND p.page_id > after_page
-                AND p.fetched_at < now() - older_than
-                AND NOT EXISTS (
+    SELECT array_agg(o.page_id), array_agg(o.url), array_agg(now() - older_than), max(o.page_id)
+    INTO next_pages, urls, seen_befores, last_page
+    FROM (
+        SELECT p.page_id, p.url
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id
+            AND p.page_id > after_page
+            AND (
+                older_than IS NULL
+                OR p.fetched_at < now() - older_than AND NOT EXISTS (
                     SELECT FROM pgsimhash.last_seen AS s
                     WHERE s.collection_id = p.collection_id
                         AND s.page_id = p.page_id
                         AND s.seen_at >= now() - older_than
                 )
-            ORDER BY p.page_id
-            LIMIT batch
-        ) AS o;
+            )
+        ORDER BY p.page_id
+        LIMIT batch
+    ) AS o;
+    IF older_than IS NULL THEN
+        SELECT array_agg(next_pages[s.ordinality]), array_agg(now() - s.expire_after)
+        INTO next_pages, seen_befores
+        FROM pgsimhash._settings_for(own_id, urls) WITH ORDINALITY AS s
+        WHERE s.expire_after IS NOT NULL;
     END IF;
     SELECT d.pages, d.gone, d.reverted, d.promoted INTO pages, gone, reverted, promoted
-    FROM pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores) AS d;
+    FROM pgsimhash._delete_pages(collection, coalesce(next_pages, '{}'), seen_befores) AS d;
     IF last_page IS NULL THEN
         PERFORM pgsimhash._delete_empty_runs(own_id, ARRAY(
             SELECT r.run_id

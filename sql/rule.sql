@@ -507,19 +507,24 @@ BEGIN
         q.ordinality, k.distance, k.page_id, k.url, k.html_digest, k.ordinality, q.apart, true,
         q.only_text
     FROM (
-        SELECT n.query, array_agg(n.near) AS simhashes
+        SELECT n.query, array_agg(
+            p.ordinality ORDER BY pgsimhash.hamming_distance(p.simhash, n.query), p.ordinality
+        ) AS numbers
         FROM unnest(inner_pairs) AS n
+        JOIN page AS p ON p.simhash = n.near
         GROUP BY n.query
     ) AS g
     JOIN question AS q ON q.simhash = g.query
     CROSS JOIN LATERAL (
-        SELECT n.distance, p.ordinality, p.page_id, p.url, p.html_digest
-        FROM unnest(g.simhashes) AS u (simhash)
-        JOIN page AS p ON p.simhash = u.simhash
+        SELECT n.distance, u.ordinality, p.page_id, p.url, p.html_digest
+        FROM unnest(g.numbers) AS u (ordinality)
+        -- The nearest come first, so a limit spares the others. A join would read the whole batch for
+        -- each page.
+        CROSS JOIN LATERAL (SELECT (batch[u.ordinality]).*) AS p
         CROSS JOIN LATERAL (
             SELECT pgsimhash.hamming_distance(p.simhash, q.simhash) AS distance
         ) AS n
-        WHERE p.ordinality < q.ordinality
+        WHERE u.ordinality < q.ordinality
             AND pgsimhash._counts(
                 n.distance, p.page_id, p.url,
                 CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(p.url) END,
@@ -527,7 +532,6 @@ BEGIN
                 false, NULL, q.url, q.only_host, q.since, NULL, q.apart, q.version_simhash,
                 q.first_page, q.distance, q.own_high, q.own_low, true, p.text, q.only_text
             )
-        ORDER BY n.distance, p.ordinality
         LIMIT CASE WHEN q.apart IS NULL AND q.version_simhash IS NULL THEN q.max_copies END
     ) AS k;
 END

@@ -51,7 +51,7 @@ _DESCRIBED: Final = re.compile(
 
 
 def in_layout(script: str, layout: Layout) -> str:
-    """Return a script of ``sql/`` for a layout, with its fragments and a part for each permutation."""
+    """Return a script of ``sql/`` for a layout: fragments, and a part for each permutation."""
 
     def parts(template: re.Match[str]) -> str:
         rendered = [_part(template[0], permutation) for permutation in layout.permutations]
@@ -76,7 +76,8 @@ def _with_fragments(script: str) -> str:
 
     def text(used: re.Match[str]) -> str:
         parameter, template = _FRAGMENTS[used[1]]
-        return re.sub(rf"\b{parameter}\b", used[2], template) if parameter else template
+        filled = re.sub(rf"\b{parameter}\b", used[2], template) if parameter else template
+        return _with_fragments(filled)
 
     return re.sub(rf"\$\{{({'|'.join(_FRAGMENTS)})(?: ([^}}]+))?\}}", text, script)
 

@@ -219,7 +219,7 @@ def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
         (plan,) = (text for text in plans if "CTE question" in text)
         # Of stored pages, and of those of the batch.
         assert re.search(r"Hash Cond: \([gq]\w*\.(query|simhash) = [gq]", plan), plan
-        assert re.search(r"Hash Cond: \([up]\w*\.simhash = [up]", plan), plan
+        assert re.search(r"Hash Cond: \([np]\w*\.(near|simhash) = [np]", plan), plan
         assert not re.search(r"Join Filter: .*\.(query|number) = ", plan), plan
 
 
