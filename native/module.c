@@ -30,17 +30,14 @@ const Node *node_of(PyObject *module, PyObject *element) {
     return node;
 }
 
-bool add_element(PyObject *module, PyObject *set, PyObject *of_document, const Node *node) {
+PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node) {
     const State *state = PyModule_GetState(module);
-    PyObject *element = state->make_element(((LxmlElement *)of_document)->document, node);
-    bool is_added = element != NULL && PySet_Add(set, element) == 0;
-    Py_XDECREF(element);
-    return is_added;
+    return state->make_element(((LxmlElement *)of_document)->document, node);
 }
 
 void free_page(Page *page) {
-    Buffer *buffers[] = {&page->elements, &page->owners, &page->text, &page->tokens,
-                         &page->token_blocks, &page->token_linked, &page->flags, &page->hashes,
+    Buffer *buffers[] = {&page->elements, &page->owners, &page->text, &page->pieces,
+                         &page->entered, &page->tokens, &page->token_blocks, &page->token_linked, &page->flags, &page->hashes,
                          &page->places};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) buffer_free(buffers[i]);
     table_free(&page->first_names);
@@ -55,8 +52,7 @@ static void free_capsule(PyObject *capsule) {
     if (page != NULL) free_page(page);
 }
 
-/* The Python result of a step that did not end with DONE. */
-static PyObject *refusal(Status status) {
+PyObject *refusal(Status status) {
     if (status == NO_MEMORY) return PyErr_NoMemory();
     if (status == RAISED) return NULL;
     Py_RETURN_NONE;
@@ -67,7 +63,7 @@ static PyObject *refusal(Status status) {
 static Status read_steps(Page *page, const Tables *tables, const Node *body) {
     Status status;
     Py_BEGIN_ALLOW_THREADS
-    status = read_outline(page, tables, body, NULL);
+    status = read_outline(page, tables, body);
     if (status == DONE) status = read_words(page, tables);
     Py_END_ALLOW_THREADS
     if (status == DONE) status = split_complex_runs(page, tables);
@@ -184,7 +180,7 @@ static PyMethodDef methods[] = {
     {"text", text_of, METH_O, NULL},
     {"vote", vote_of, METH_VARARGS, NULL},
     {"vote_texts", vote_texts, METH_VARARGS, NULL},
-    {"ignored", ignored, METH_VARARGS, NULL},
+    {"events", events, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

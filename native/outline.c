@@ -32,48 +32,12 @@ typedef struct {
 typedef struct {
     Page *page;
     const Tables *tables;
-    Pieces *pieces; /* NULL where nobody asks for them */
     Buffer open, joined;
     int32_t element, entered;
     Link in_link;
     bool in_pre, goes_on;
     Tag tags[TAGS_KEPT];
 } Walk;
-
-static bool is_skipped(const Node *node) {
-    return node->type == NODE_XINCLUDE_START || node->type == NODE_XINCLUDE_END;
-}
-
-static bool has_content(const Node *text) { return text->content != NULL && text->content[0]; }
-
-/* Get the text that begins at a node, as lxml joins text nodes. */
-static bool text_from(Walk *walk, const Node *first, const uint8_t **text, size_t *size) {
-    const Node *only = NULL;
-    int pieces = 0;
-    for (const Node *node = first; node != NULL && (is_text(node) || is_skipped(node));
-         node = node->next) {
-        if (is_text(node) && has_content(node)) {
-            only = node;
-            pieces++;
-        }
-    }
-    *size = 0;
-    if (pieces == 1) {
-        *text = only->content;
-        *size = strlen((const char *)only->content);
-    }
-    if (pieces < 2) return true;
-    walk->joined.size = 0;
-    for (const Node *node = first; node != NULL && (is_text(node) || is_skipped(node));
-         node = node->next) {
-        if (is_text(node) && has_content(node) &&
-            !buffer_add(&walk->joined, node->content, strlen((const char *)node->content)))
-            return false;
-    }
-    *text = walk->joined.data;
-    *size = walk->joined.size;
-    return true;
-}
 
 /* Add a text with its copyright signs (U+00A9, C2 A9 in UTF-8) as the fourth sign. */
 static bool add_marking_signs(Buffer *into, const uint8_t *text, const uint8_t *end) {
@@ -91,20 +55,12 @@ static bool add_marking_signs(Buffer *into, const uint8_t *text, const uint8_t *
     return buffer_add(into, from, (size_t)(end - from));
 }
 
-/* Keep where the text of a block is: the text or the tail of an element. */
-static bool add_piece(Walk *walk, const Node *node, bool is_tail) {
-    if (walk->pieces == NULL) return true;
-    Piece piece = {node, all_block_count(walk->page) - 1, walk->entered, is_tail};
-    return buffer_add(&walk->pieces->pieces, &piece, sizeof piece);
-}
-
-/* Add the text or the tail of an element to the last text block, or begin the next one. */
-static bool add_text(Walk *walk, const Node *node, bool is_tail) {
-    const Node *first = is_tail ? node->next : node->children;
+/* Add the text that begins at a node to the last text block, or begin the next one. */
+static bool add_text(Walk *walk, const Node *first) {
     Buffer *into = &walk->page->text;
     const uint8_t *text = NULL;
     size_t size;
-    if (!text_from(walk, first, &text, &size)) return false;
+    if (!text_from(&walk->joined, first, &text, &size)) return false;
     if (size == 0) return true;
     const uint8_t *end = text + size;
     if (skip_space(text, end) == end) return !walk->goes_on || buffer_add(into, " ", 1);
@@ -114,7 +70,8 @@ static bool add_text(Walk *walk, const Node *node, bool is_tail) {
             !buffer_add(into, " \0 ", 3))
             return false;
     }
-    if (!add_piece(walk, node, is_tail)) return false;
+    Piece piece = {all_block_count(walk->page) - 1, walk->entered};
+    if (!buffer_add(&walk->page->pieces, &piece, sizeof piece)) return false;
     if (!walk->in_link) return add_marking_signs(into, text, end);
     bool is_call = walk->in_link == A_CALL;
     return buffer_add(into, " \0\0 ", 4) && (!is_call || buffer_add(into, " \0\0\0\0\0 ", 7)) &&
@@ -178,11 +135,8 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
     }
     Open open = {node, walk->element, walk->entered, walk->in_link, walk->in_pre, is_block};
     if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;
-    if (walk->pieces != NULL) {
-        Entered own = {node, walk->entered};
-        walk->entered = (int32_t)(walk->pieces->entered.size / sizeof own);
-        if (!buffer_add(&walk->pieces->entered, &own, sizeof own)) return NO_MEMORY;
-    }
+    walk->entered = entered_count(page);
+    if (!buffer_add(&page->entered, &open.entered, sizeof open.entered)) return NO_MEMORY;
     if (is_block) {
         int32_t count = element_count(page);
         Element element = {walk->element, count + 1, tag->number, first, flags, names};
@@ -195,7 +149,7 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
         if (status != DONE) return status;
     }
     walk->in_pre = walk->in_pre || flags & IS_CODE;
-    return add_text(walk, node, false) ? DONE : NO_MEMORY;
+    return add_text(walk, node->children) ? DONE : NO_MEMORY;
 }
 
 /* The last element that was entered ends. */
@@ -233,7 +187,7 @@ static Status walk_through(Walk *walk, const Node *body) {
              * of the page. */
             if (entered && !end(walk)) return NO_MEMORY;
             if (walk->open.size == 0) return DONE;
-            if (!add_text(walk, node, true)) return NO_MEMORY;
+            if (!add_text(walk, node->next)) return NO_MEMORY;
             next = element_from(node->next, &is_unsupported);
             entered = true;
             if (next == NULL) {
@@ -247,8 +201,8 @@ static Status walk_through(Walk *walk, const Node *body) {
     }
 }
 
-Status read_outline(Page *page, const Tables *tables, const Node *body, Pieces *pieces) {
-    Walk walk = {.page = page, .tables = tables, .pieces = pieces, .entered = -1};
+Status read_outline(Page *page, const Tables *tables, const Node *body) {
+    Walk walk = {.page = page, .tables = tables, .entered = -1};
     Element whole = {.parent = -1};
     const uint8_t *unnamed = (const uint8_t *)"";
     int32_t number;

@@ -92,6 +92,8 @@ enum {
 const Node *element_from(const Node *node, bool *is_unsupported);
 /* The value of an attribute, or NULL if it is not one text. */
 const uint8_t *attribute_value(const Node *attribute);
+/* Get the text that begins at a node, as lxml joins text nodes: in `joined` if they are several. */
+bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size);
 static inline bool is_text(const Node *node) {
     return node->type == NODE_TEXT || node->type == NODE_CDATA;
 }
@@ -105,13 +107,20 @@ typedef struct {
     uint32_t flags, names;
 } Element;
 
+/* A text of a block; `around` is the number of the element that directly contains it, among those
+ * that were entered. */
+typedef struct {
+    int32_t block, around;
+} Piece;
+
 typedef enum { WORD, NUMBER, LISTED, VOLATILE, PASSING } Kind;
 
 typedef struct {
     Arena arena; /* all arrays below */
 
     /* 1. Outline */
-    Buffer elements, owners, text;
+    Buffer elements, owners, text, pieces;
+    Buffer entered; /* the number of the element around each that was entered */
     Table first_names;
 
     /* 2. Words. Of tokens: the word's number and the block's. */
@@ -151,6 +160,14 @@ static inline int32_t element_count(const Page *page) {
 static inline int32_t all_block_count(const Page *page) {
     return (int32_t)(page->owners.size / sizeof(int32_t));
 }
+static inline const Piece *pieces_of(const Page *page) { return (Piece *)page->pieces.data; }
+static inline int32_t piece_count(const Page *page) {
+    return (int32_t)(page->pieces.size / sizeof(Piece));
+}
+static inline const int32_t *around_of(const Page *page) { return (int32_t *)page->entered.data; }
+static inline int32_t entered_count(const Page *page) {
+    return (int32_t)(page->entered.size / sizeof(int32_t));
+}
 static inline int32_t parent_of(const Element *elements, int32_t element) {
     return elements[element].parent < 0 ? 0 : elements[element].parent;
 }
@@ -158,22 +175,7 @@ static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double square(double a) { return a * a; }
 
 /* outline.c, names.c */
-/* Where the text of the blocks is: `around` is the number of the element that directly contains the
- * text among those that were entered, and -1 the parent of the first. */
-typedef struct {
-    const Node *node;
-    int32_t block, around;
-    bool is_tail;
-} Piece;
-typedef struct {
-    const Node *node;
-    int32_t around;
-} Entered;
-typedef struct {
-    Buffer pieces, entered;
-} Pieces;
-
-Status read_outline(Page *page, const Tables *tables, const Node *body, Pieces *pieces);
+Status read_outline(Page *page, const Tables *tables, const Node *body);
 
 typedef enum { VISIBLE, HIDDEN, NAME_UNSUPPORTED, NAME_NO_MEMORY } Visibility;
 Visibility is_hidden(const Node *element);
@@ -246,8 +248,8 @@ typedef struct {
 /* UNSUPPORTED: there is no feature, or no feature has a weight. */
 Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result);
 
-/* ignored.c */
-PyObject *ignored(PyObject *module, PyObject *arguments);
+/* events.c */
+PyObject *events(PyObject *module, PyObject *arguments);
 
 /* texts.c */
 PyObject *vote_texts(PyObject *module, PyObject *arguments);
@@ -258,8 +260,10 @@ bool read_factors(PyObject *occurrences, Factors *factors);
 PyObject *vote_tuple(const Vote *vote);
 Page *page_of(PyObject *capsule);
 void free_page(Page *page);
-/* Add lxml's element of a node, in the document of another element, to a set. */
-bool add_element(PyObject *module, PyObject *set, PyObject *of_document, const Node *node);
+/* The Python result of a step that did not end with DONE. */
+PyObject *refusal(Status status);
+/* lxml's element of a node in the document of another element. */
+PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node);
 
 /* clean.c */
 PyObject *is_clean(PyObject *module, PyObject *bytes);

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from lxml.html import HtmlElement
 
@@ -32,8 +33,8 @@ def vote_texts(
     evened: float,
     /,
 ) -> list[_Vote | None]: ...
-def ignored(
-    tables: object, page: object, body: HtmlElement, /
-) -> tuple[set[HtmlElement], set[HtmlElement], set[HtmlElement]] | None: ...
+def events(
+    tables: object, page: object, body: HtmlElement, event_tags: dict[str, int], /
+) -> list[tuple[str, Any] | str | None] | None: ...
 def describe(element: HtmlElement, /) -> tuple[str, str | None, str | None, str | None, int]: ...
 def is_clean(utf8: bytes, /) -> bool: ...

@@ -15,7 +15,7 @@ from pgsimhash.html import native
 from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simhash
 from pgsimhash.html.cut import cut
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
-from pgsimhash.html.markdown import escape, escape_start, render
+from pgsimhash.html.markdown import EVENT_TAGS, escape, escape_start, events, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
@@ -30,7 +30,7 @@ _MENU_WORDS: Final = 500  # a page with more words has more than menus
 _HIDDEN_TIMES: Final = 4  # so many times the visible words are in what is hidden
 _SHOWN_MAX: Final = 8  # how often more of a page is shown
 _LINKED: Final = re.compile(" \0\0 [^\0]*+(?:\0(?!\0\0 )[^\0]*+)*+\0\0\0 ")
-MARKED_UP_MAX: Final = 150_000  # Markdown of more elements has no headings, lists and links
+MARKED_UP_MAX: Final = 150_000  # Markdown of more links, items and marks is only paragraphs
 
 
 def read_article(
@@ -99,14 +99,19 @@ def article_of_tree(
         return "\n".join(lines(page.text()))
 
     def markdown() -> str:
-        if body.xpath("count(.//*) > $limit", limit=MARKED_UP_MAX):
-            return unmarked(lines(page.text()))
         restore_images(body)
-        ignored = page.ignored(body) or _WeighedPage(body).ignored(body)
-        return clean_text(render(body, head.base, ignored))
+        parts = None if by_c is None else by_c.events(body, EVENT_TAGS)
+        if parts is None:
+            parts = list(events(body, weighed().ignored(body)))
+        if parts.count(None) > MARKED_UP_MAX:
+            return unmarked(lines(page.text()))
+        return clean_text(render(parts, head.base))
+
+    def weighed() -> _WeighedPage:
+        return page if isinstance(page, _WeighedPage) else _WeighedPage(body)
 
     def words() -> WeightedWords:
-        return (page if isinstance(page, _WeighedPage) else _WeighedPage(body)).words
+        return weighed().words
 
     if page.word_count <= PAGE_WORDS_MAX:
         unlinked = "\n".join(lines(_LINKED.sub(" ", page.text())))

@@ -7,6 +7,7 @@ articles about such pages are not affected.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -26,6 +27,12 @@ _LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-url"
 _SOURCE_SETS: Final = ("srcset", "data-srcset", "data-lazy-srcset")
 _NOT_PLACES: Final = frozenset({"javascript", "data", "about", "blob", "vbscript"})
 _LINE_BREAKS: Final = re.compile(r"[\t\r\n]+")
+# References that urljoin() leaves as they are: absolute URLs, and paths from the root.
+_ORIGIN: Final = r"https?://[\w.:-]+(?=[/?#]|$)"
+_PLAIN: Final = re.compile(
+    rf"(?:{_ORIGIN}|(?=/))(?:/(?!/)[\w/~%+,:@!$&'*=.-]*)?(?:\?[\w/~%+,:@!$&'*=.;-]+)?(?:#[\w.-]+)?",
+    re.ASCII,
+)
 _UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
 
 TEXT_CHARS_MAX: Final = 800  # the most characters of main text of a page that is checked
@@ -143,6 +150,11 @@ def absolute(reference: str | None, base: str | None) -> str | None:
     """
     if not reference or len(reference) > _URL_MAX:
         return None
+    origin = _origin_of(base) if _PLAIN.fullmatch(reference) else None
+    if origin and reference[0] != "/":
+        return reference
+    if origin and "/." not in reference:
+        return origin + reference
     # Browsers drop line breaks from URLs, and white space around them.
     word = _LINE_BREAKS.sub("", reference).strip()
     try:
@@ -152,6 +164,12 @@ def absolute(reference: str | None, base: str | None) -> str | None:
     except ValueError:
         return None
     return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), joined)
+
+
+@lru_cache
+def _origin_of(base: str | None) -> str | None:
+    origin = re.match(_ORIGIN, base or "", re.ASCII)
+    return origin and origin[0]
 
 
 def image_source(image: HtmlElement) -> str | None:

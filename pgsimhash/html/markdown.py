@@ -1,4 +1,4 @@
-"""Render the main content as Markdown for people, in one walk.
+"""Render the main content as Markdown for people, in one pass.
 
 The Markdown is CommonMark with GitHub's tables, and definitions that begin with a colon.
 """
@@ -6,8 +6,9 @@ The Markdown is CommonMark with GitHub's tables, and definitions that begin with
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Any, Final, Literal
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -15,13 +16,16 @@ from lxml.html import HtmlElement
 from pgsimhash.html.blocks import (
     BLOCK,
     CELL_BLOCKS,
+    CELL_TAGS,
     HEADING_TAGS,
     NEVER_TEXT,
     Ignored,
+    flags_of,
     is_hidden,
     words,
 )
 from pgsimhash.html.head import absolute, image_source
+from pgsimhash.html.native import Event
 
 URLS_MAX: Final = 50_000  # how many links and images keep their URLs
 _CONTAINERS_MAX: Final = 32
@@ -34,13 +38,12 @@ _BLOCKS: Final = BLOCK | words(
     "caption col colgroup dir hgroup hr legend listing plaintext search xmp"
 )
 _MARKS: Final = {
-    "b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "samp": "`", "tt": "`",
-    "del": "~~", "s": "~~", "strike": "~~",
+    "a": "", "b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "samp": "`",
+    "tt": "`", "del": "~~", "s": "~~", "strike": "~~",
 }  # fmt: skip
 _HEADINGS: Final = {tag: f"{'#' * int(tag[1])} " for tag in HEADING_TAGS}
 
-_SIGNS: Final = "`*_[]<"
-_SPECIAL: Final = f"\\{_SIGNS}"  # the backslash first, because it escapes the others
+_SPECIAL: Final = "\\`*_[]<"  # the backslash first, because it escapes the others
 _LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")  # as CommonMark allows
 _BACKTICKS: Final = re.compile(r"`+")
@@ -49,29 +52,60 @@ _LANGUAGE: Final = re.compile(
 )
 _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 
+_PLAIN: Final = 4  # blocks that are only apart from others
+_MEANT: Final = CELL_TAGS | HEADING_TAGS | words("blockquote caption dd hr li ol pre table tr ul")
+EVENT_TAGS: Final = flags_of({
+    1: (*CELL_TAGS, "a", "dd", "img", "ol", "pre", "table"),  # the element is needed
+    2: _BLOCKS,
+    _PLAIN: _BLOCKS - _MEANT,
+    8: (*_MARKS, "br", "img"),
+})  # fmt: skip
+"""The flags of the tags that matter, for native/events.c too."""
 
-def render(element: HtmlElement, base: str | None, ignored: Ignored | None = None) -> str:
-    """Return the Markdown of ``element``, in one pass that does not change the tree.
+# Words to escape, or Markdown: a mark that opens or closes, an image, or a line break.
+_Part = str | tuple[str, Literal["opens", "closes", "image", "break"]]
 
+
+def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Event]:
+    """Yield what is rendered of a tree, in order.
+
+    An element that begins is its tag and the element, or None where it is not needed; None is the
+    end of the last one that began; a text is empty between blocks, where others may be left out.
     Without ``ignored``, hidden elements and scripts are rendered, too.
     """
-    writer = _Writer(base)
     elements, texts, tails = ignored or Ignored(set(), set(), set())
     walker = etree.iterwalk(element, events=("start", "end"))
     skipped = None
     for event, node in walker:
         if event == "end":
-            if node is not skipped:
-                writer.end(node)
+            if node is not skipped and (flags := EVENT_TAGS[str(node.tag)]):
+                yield "" if flags & _PLAIN else None
             if node.tail and node is not element and node not in tails:
-                writer.text(node.tail)
+                yield node.tail
         elif ignored and (node in elements or node.tag in NEVER_TEXT or is_hidden(node)):
             skipped = node
             walker.skip_subtree()
         else:
-            writer.start(node)
+            if flags := EVENT_TAGS[str(node.tag)]:
+                yield "" if flags & _PLAIN else (str(node.tag), node)
             if node.text and node not in texts:
-                writer.text(node.text)
+                yield node.text
+
+
+def render(events: Iterable[Event], base: str | None) -> str:
+    """Return the Markdown of elements and texts, with URLs relative to ``base``."""
+    writer = _Writer(base)
+    opened: list[tuple[str, Any]] = []
+    for event in events:
+        if event is None:
+            writer.end(*opened.pop())
+        elif isinstance(event, tuple):
+            opened.append(event)
+            writer.start(*event)
+        elif event:
+            writer.text(event)
+        else:
+            writer.separate()
     writer.flush()
     return "\n\n".join(writer.blocks)
 
@@ -82,13 +116,11 @@ class _Writer:
     def __init__(self, base: str | None) -> None:
         self.blocks: list[str] = []
         self._base, self._urls = base, 0
-        # The text of the open block. A tuple is a mark, and whether it ends: of emphasis, of a
-        # link or of code.
-        self._inline: list[str | tuple[str, bool]] = []
+        self._inline: list[_Part] = []  # the open block
         # The open inline elements: the number of the block, the place in its text, and how many
-        # parts with words there were so far.
+        # texts and images there were so far.
         self._open: list[tuple[int, int, int]] = []
-        self._block = self._parts = self._code = 0
+        self._block = self._texts = self._code = 0
         # The prefixes of each open list item or quote: of its first line, and of the others.
         self._first: list[str] = []
         self._rest: list[str] = []
@@ -102,33 +134,34 @@ class _Writer:
         self._pre_breaks = False
         self._table: _Table | None = None  # which contains no other
 
-    def start(self, node: HtmlElement) -> None:
-        """Open ``node``."""
-        tag = str(node.tag)
+    def start(self, tag: str, node: Any) -> None:
+        """Open an element."""
         if self._pre is not None:
-            self._break_line(tag)
-        elif tag not in _BLOCKS and tag != "br":
-            self._open.append((self._block, len(self._inline), self._parts))
-            if tag == "img":
-                self._image(node)
-            elif tag in _MARKS or tag == "a":
-                # A placeholder for its mark, written if it has words.
-                self._inline.append("")
-                self._code += _MARKS.get(tag) == "`"
-        elif tag == "br":
-            self._inline.append(" " if self._table or self._heading else "\n")
-        elif self._table is None:
-            self.flush()
-            self._start_block(node)
-        elif tag == "tr":
-            self._table.rows.append([])
-        elif tag in ("td", "th"):
-            self._line()
+            if tag == "br":
+                self._pre_text.append("\n")
+            elif tag in _MEANT:
+                self.separate()
+        elif tag in _MEANT:
+            if self._table is None:
+                self.flush()
+                self._start_block(tag, node)
+            elif tag in CELL_TAGS:
+                self._line()
+            else:
+                self._inline.append(" ")
+                if tag == "tr":
+                    self._table.rows.append([])
+        elif tag in _MARKS:
+            # A placeholder for its mark, written if it has words.
+            self._open.append((self._block, len(self._inline), self._texts))
+            self._inline.append("")
+            self._code += _MARKS[tag] == "`"
+        elif tag == "img":
+            self._image(node)
         else:
-            self._inline.append(" ")
+            self._inline.append(" " if self._table or self._heading else ("  \n", "break"))
 
-    def _start_block(self, node: HtmlElement) -> None:
-        tag = node.tag
+    def _start_block(self, tag: str, node: Any) -> None:
         if tag == "pre":
             self._pre = node
         elif tag == "table" and is_data_table(node):
@@ -154,20 +187,18 @@ class _Writer:
         elif tag == "hr":
             self._emit("---")
 
-    def end(self, node: HtmlElement) -> None:
-        """Close ``node``."""
-        tag = str(node.tag)
-        if node is self._pre:
-            self._end_code(node)
-        elif self._pre is not None:
-            self._break_line("" if tag == "br" else tag)
-        elif tag == "br":
-            return
-        elif tag not in _BLOCKS:
-            self._end_inline(node)
-        elif self._table is not None:
-            self._end_in_table(node, self._table)
-        else:
+    def end(self, tag: str, node: Any) -> None:
+        """Close an element."""
+        if self._pre is not None:
+            if node is self._pre:
+                self._end_code(node)
+            elif tag in _MEANT:
+                self.separate()
+        elif tag in _MARKS:
+            self._end_inline(tag, node)
+        elif tag in _MEANT and self._table is not None:
+            self._end_in_table(tag, node, self._table)
+        elif tag in _MEANT:
             self.flush()
             if tag in ("li", "blockquote") or (tag == "dd" and not _goes_on(node)):
                 self._first.pop()
@@ -177,6 +208,16 @@ class _Writer:
             elif tag in _HEADINGS:
                 self._heading = ""
 
+    def separate(self) -> None:
+        """End the block before, or begin the next one; a second call changes nothing."""
+        if self._pre is not None:
+            # The following text begins a line.
+            self._pre_breaks = bool(self._pre_text) and not self._pre_text[-1].endswith("\n")
+        elif self._table is not None:
+            self._inline.append(" ")
+        elif self._inline:
+            self.flush()
+
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
         if self._pre is not None:
@@ -185,102 +226,97 @@ class _Writer:
             self._pre_breaks = False
             self._pre_text.append(text)
         elif not text.isspace():
-            self._parts += 1
-            before, after = " " * text[0].isspace(), " " * text[-1].isspace()
-            self._inline.append(f"{before}{escape(' '.join(text.split()))}{after}")
+            self._texts += 1
+            self._inline.append(text)
         elif self._inline:  # at the start of a line it would be stripped
             self._inline.append(" ")
 
     def flush(self) -> None:
         """End the open block."""
-        text = self._line()
-        if text:
+        if self._inline and (text := self._line()):
             self._emit(f"{self._heading}{text}" if self._heading else escape_start(text))
 
     def _line(self) -> str:
         """End the inline text and return it, with white space outside its marks."""
         self._block += 1
+        parts, self._inline = self._inline, []
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) == len(parts):
+            return escape(" ".join("".join(texts).split()))
         line: list[str] = []
         # The white space before the next words, and the marks that begin there.
         space = ""
         begun: list[str] = []
         marks = 0
         code: list[str] | None = None
-        for part in self._inline:
-            if isinstance(part, tuple):
-                mark, is_end = part
-                marks += -1 if is_end else 1
-                if mark != "`":
-                    (line if is_end else begun).append(mark)
+        for part in parts:
+            text, kind = (part, "") if isinstance(part, str) else part
+            if kind in ("opens", "closes"):
+                marks += 1 if kind == "opens" else -1
+                if text != "`":
+                    (begun if kind == "opens" else line).append(text)
                     continue
                 if code is None:
                     code = []
                     continue
-                part = _code_span("".join(code))
-                code = None
-            if code is not None:
-                code.append(part)
-            elif part == "\n" and not marks:
-                space = "  \n"
-            elif part:
-                if part[0].isspace():
-                    space = space or " "
-                content = part.strip()
-                if content:
-                    line += (space if line else "", *begun, content)
-                    begun.clear()
-                    space = " " if part[-1].isspace() else ""
-        self._inline.clear()
+                text, code = "".join(code), None
+                content = _code_span(text)
+            elif code is not None:
+                code.append(text)
+                continue
+            elif kind == "break" and not marks:
+                space = text
+                continue
+            else:
+                content = text if kind == "image" else escape(" ".join(text.split()))
+            if text[:1].isspace():
+                space = space or " "
+            if content:
+                line += (space if line else "", *begun, content)
+                begun.clear()
+                space = " " if text[-1].isspace() else ""
         return "".join(line)
 
     def _emit(self, text: str) -> None:
-        first, rest = ("".join(each[:_CONTAINERS_MAX]) for each in (self._first, self._rest))
-        self._first[:_CONTAINERS_MAX] = self._rest[:_CONTAINERS_MAX]
-        self._indents += len(rest) * (text.count("\n") + 1)
-        if rest and self._indents <= _INDENTS_MAX:
-            text = "\n".join(
-                f"{rest if number else first}{line}".rstrip()
-                for number, line in enumerate(text.split("\n"))
-            )
+        if self._first:
+            first, rest = ("".join(each[:_CONTAINERS_MAX]) for each in (self._first, self._rest))
+            self._first[:_CONTAINERS_MAX] = self._rest[:_CONTAINERS_MAX]
+            self._indents += len(rest) * (text.count("\n") + 1)
+            if self._indents <= _INDENTS_MAX:
+                text = "\n".join(
+                    f"{rest if number else first}{line}".rstrip()
+                    for number, line in enumerate(text.split("\n"))
+                )
         self.blocks.append(text)
 
     def _enter(self, first: str, rest: str | None = None) -> None:
         self._first.append(first)
         self._rest.append(" " * len(first) if rest is None else rest)
 
-    def _end_inline(self, node: HtmlElement) -> None:
-        block, place, parts = self._open.pop()
-        mark = _MARKS.get(str(node.tag), "")
+    def _end_inline(self, tag: str, node: Any) -> None:
+        block, place, texts = self._open.pop()
+        mark = end = _MARKS[tag]
         self._code -= mark == "`"
         # Markdown does not interpret marks and links within code.
-        if self._code or block != self._block or parts == self._parts:
+        if self._code or block != self._block or texts == self._texts:
             return
-        if not mark and node.tag != "a":
-            return
-        end = mark = "" if self._heading and mark == "**" else mark
-        href = self._url(node.get("href")) if node.tag == "a" else None
-        if href:
-            mark, end = "[", f"]({href})"
-        self._inline[place] = (mark, False)
-        self._inline.append((end, True))
+        if self._heading and mark == "**":
+            mark = end = ""
+        elif tag == "a" and (url := self._url(node.get("href"))):
+            mark, end = "[", f"]({url})"
+        self._inline[place] = mark, "opens"
+        self._inline.append((end, "closes"))
 
     def _image(self, node: HtmlElement) -> None:
         source = self._url(image_source(node))
         if source:
-            alt = escape(" ".join((node.get("alt") or "").split()))
-            self._inline.append(f"![{alt}]({source})")
-            self._parts += 1
+            alt = escape(" ".join(node.get("alt", "").split()))
+            self._inline.append((f"![{alt}]({source})", "image"))
+            self._texts += 1
 
     def _url(self, reference: str | None) -> str | None:
         self._urls += 1
         return absolute(reference, self._base) if self._urls <= URLS_MAX else None
-
-    def _break_line(self, tag: str) -> None:
-        """Make the following text of a ``pre`` begin a line, if ``tag`` requires it."""
-        if tag == "br":
-            self._pre_text.append("\n")
-        elif tag in BLOCK and self._pre_text and not self._pre_text[-1].endswith("\n"):
-            self._pre_breaks = True
 
     def _end_code(self, node: HtmlElement) -> None:
         code = "".join(self._pre_text).strip("\n").rstrip()
@@ -291,17 +327,17 @@ class _Writer:
             fence = "`" * max(3, _longest_run(code) + 1)
             self._emit(f"{fence}{_code_language(node, self._languages)}\n{code}\n{fence}")
 
-    def _end_in_table(self, node: HtmlElement, table: _Table) -> None:
+    def _end_in_table(self, tag: str, node: Any, table: _Table) -> None:
         self._inline.append(" ")
-        if node.tag in ("td", "th"):
+        if tag in CELL_TAGS:
             rows = next(islice(node.iterancestors(), 1, None), None)
-            is_header = node.tag == "th" or (rows is not None and rows.tag == "thead")
+            is_header = tag == "th" or (rows is not None and rows.tag == "thead")
             table.add_cell(self._line(), node.get("colspan"), is_header=is_header)
-        elif node.tag == "caption":
+        elif tag == "caption":
             caption = self._line()
             if caption:
                 self._emit(escape_start(caption))
-        elif node.tag == "table":
+        elif tag == "table":
             self._table = None
             self._line()
             text = table.markdown()
@@ -313,7 +349,8 @@ def escape(text: str) -> str:
     """Return ``text`` with a backslash before each special character of Markdown."""
     # Linear on any platform; str.translate may copy the text for each character that it adds.
     for sign in _SPECIAL:
-        text = text.replace(sign, f"\\{sign}")
+        if sign in text:
+            text = text.replace(sign, f"\\{sign}")
     return text
 
 
@@ -328,17 +365,12 @@ def _goes_on(definition: HtmlElement) -> bool:
     return around is not None and around.tag == "dd"
 
 
-def _code_span(escaped: str) -> str:
-    """Return code between backticks that do not occur in it, with white space outside them."""
-    # No page's text has a NUL, and one pattern would call Python for each sign.
-    code = " ".join(escaped.split()).replace("\\\\", "\0")
-    for sign in _SIGNS:
-        code = code.replace(f"\\{sign}", sign)
-    code = code.replace("\0", "\\")
+def _code_span(text: str) -> str:
+    """Return code between backticks that do not occur in it."""
+    code = " ".join(text.split())
     ticks = "`" * (_longest_run(code) + 1)
     space = " " if code.startswith("`") or code.endswith("`") else ""
-    before, after = " " * escaped[0].isspace(), " " * escaped[-1].isspace()
-    return f"{before}{ticks}{space}{code}{space}{ticks}{after}"
+    return f"{ticks}{space}{code}{space}{ticks}"
 
 
 def _longest_run(code: str) -> int:

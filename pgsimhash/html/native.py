@@ -18,6 +18,9 @@ from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
 from pgsimhash.hashing.votes import bins_to_copy
 from pgsimhash.html import blocks, page_words, weights
 
+Event = tuple[str, Any] | str | None
+"""What is rendered of a page: see :func:`pgsimhash.html.markdown.events`."""
+
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
@@ -41,10 +44,9 @@ class NativePage:
         """Return the text of its outline."""
         return _native.text(self._page)
 
-    def ignored(self, body: HtmlElement) -> blocks.Ignored | None:
-        """Return the parts without shown blocks, or None if ``body`` has changed."""
-        sets = _native.ignored(_tables(), self._page, body)
-        return None if sets is None else blocks.Ignored(*sets)
+    def events(self, body: HtmlElement, tags: dict[str, int]) -> list[Event] | None:
+        """Return what is rendered of the page, or None if ``body`` has changed."""
+        return _native.events(_tables(), self._page, body, tags)
 
     def vote(
         self, occurrences: tuple[float, ...], damping: float, evened: float

@@ -166,6 +166,8 @@ def clean_text(text: str) -> str:
     C1 control characters are the characters that windows-1252 has in their places: they are text
     of that encoding with a wrong label.
     """
+    if native.is_clean(text.encode("utf-8", "surrogatepass")):
+        return text
     return _DROPPED.sub(lambda control: _CONTROLS_1252.get(control[0], ""), text)
 
 

@@ -27,7 +27,7 @@ from pgsimhash.html.article import Article
 from pgsimhash.html.blocks import structure_of, words
 from pgsimhash.html.cut import cut
 from pgsimhash.html.head import read_head, restore_images
-from pgsimhash.html.markdown import render
+from pgsimhash.html.markdown import events, render
 from pgsimhash.html.parse import clean_text, clean_utf8, parse
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 
@@ -85,7 +85,7 @@ def read_blog(
     soup = _soup(root)
     _clean(soup)
     content = _content(soup)
-    markdown = "" if content is None else clean_text(render(content, head.base))
+    markdown = "" if content is None else clean_text(render(events(content), head.base))
     about = (head.title, head.canonical_url, head.language, structure)
     return Article(
         markdown,

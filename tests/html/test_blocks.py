@@ -1,12 +1,14 @@
 """The text blocks of a page, their structure, and the Markdown of the main content."""
 
 import random
+from itertools import product
 
 import pytest
 from lxml import etree, html
 
 from pgsimhash import fingerprint, hamming_distance
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
+from pgsimhash.html import head
 from pgsimhash.html.blocks import (
     SAME_TEMPLATE_MAX,
     Outline,
@@ -15,7 +17,7 @@ from pgsimhash.html.blocks import (
     structure_of,
     structure_simhash,
 )
-from pgsimhash.html.markdown import render
+from pgsimhash.html.markdown import events, render
 from pgsimhash.html.parse import may_crowd_attributes, parse
 from tests.conftest import ROOT
 from tests.html.texts import TEXT, parsed, parsed_body
@@ -160,7 +162,7 @@ BASE = "https://bay.example/news/"
 
 
 def rendered(html: str) -> str:
-    return render(parsed(f"<body>{html}</body>"), BASE)
+    return render(events(parsed(f"<body>{html}</body>")), BASE)
 
 
 @pytest.mark.parametrize(("html", "markdown"), [
@@ -250,3 +252,35 @@ def test_a_table_for_layout_is_only_its_cells(html: str) -> None:
 ])  # fmt: skip
 def test_links_and_images_are_absolute(html: str, markdown: str) -> None:
     assert rendered(html) == markdown
+
+
+PARTS = [
+    "/",
+    "//",
+    "../",
+    "/..",
+    "/.",
+    "a.b",
+    ";",
+    "?",
+    "#",
+    "d=1",
+    "%20",
+    " ",
+    "\n",
+    "é",
+    "(",
+    "@",
+]
+ORIGINS = ["", "/", "http://e.f", "https://e.f:8/", "https://x@e.f/", "HTTP://e.f/", "http://["]
+BASES = ["", BASE, "https://e.f", "http://e.f?x/y", "HTTP://e.f/", "http://u@e.f/a/b", "//e.f/a"]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_plain_references_are_resolved_as_all_others(
+    base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    references = ["".join(parts) for parts in product(ORIGINS, PARTS, PARTS)]
+    found = [head.absolute(reference, base) for reference in references]
+    monkeypatch.setattr(head, "_origin_of", lambda base: None)
+    assert found == [head.absolute(reference, base) for reference in references]

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 from pgsimhash import PageError
 from pgsimhash.html import Article, implementation, native
+from pgsimhash.html.markdown import EVENT_TAGS
 from pgsimhash.schemes import get_scheme
 from tests.conftest import ROOT
 from tests.html.fuzzed_pages import ATTRIBUTES, CHARSETS, PAGES, TAGS, TEXTS
@@ -24,6 +25,7 @@ from tests.html.hostile_pages import KINDS as HOSTILE_KINDS
 from tests.html.hostile_pages import page
 from tests.html.made_data import KINDS, around, invented, pair_of
 from tests.html.made_streams import DATA, ROTATING, TABLES, Stream
+from tests.html.texts import TEXT, parsed_body
 
 SCHEME = get_scheme("pgsimhash-article-1")
 URL = "https://bay.example/ledger"
@@ -172,6 +174,17 @@ def test_threads_read_at_once() -> None:
     expected = [read(html)[0] for html in pages]
     with ThreadPoolExecutor(4) as threads:
         assert [found for found, _ in threads.map(read, pages)] == expected
+
+
+def test_the_events_of_a_changed_tree_are_left_to_python() -> None:
+    for removed in ("h1", "p", "i", "ul"):
+        body = parsed_body(f"<h1>A ledger</h1><p>{TEXT} <i>x</i> y</p><ul><li>{TEXT}</ul>")
+        page = native.read(body)
+        assert page is not None
+        assert page.events(body, EVENT_TAGS)
+        next(body.iter(removed)).drop_tree()
+        assert page.events(body, EVENT_TAGS) is None
+        assert page.events(parsed_body("<p>"), EVENT_TAGS) is None
 
 
 def test_other_weights_and_texts_of_an_article() -> None:

@@ -1,0 +1,196 @@
+/* What is rendered of a page: pgsimhash/html/markdown.py, events().
+ *
+ * The tree is walked in the order of the outline, so the elements and texts of that are counted
+ * again. A tree that has changed since is UNSUPPORTED.
+ */
+#include "characters.h"
+#include "page.h"
+
+#include <stdlib.h>
+
+#define TAGS_KEPT 64
+
+/* What is known of a tag, found by the address of its name as in outline.c. */
+typedef struct {
+    const unsigned char *name;
+    uint32_t flags;
+    long event;       /* flags, 0 if it is no event */
+    PyObject *string; /* NULL where it is not needed */
+} Tag;
+
+/* The flags of EVENT_TAGS. */
+enum { EVENT_ELEMENT = 1, EVENT_BLOCK = 2, EVENT_PLAIN = 4 };
+
+typedef struct {
+    PyObject *module, *body, *event_tags, *events;
+    const Tables *tables;
+    const Page *page;
+    uint8_t *marks; /* of the elements of the outline */
+    int32_t element, piece;
+    bool separated;  /* the last event begins or ends a block, so blank text changes nothing */
+    const Node *pre; /* but in this element */
+    Buffer joined, text; /* the last event is this text, if it has a size */
+    Tag tags[TAGS_KEPT];
+} Walk;
+
+/* Mark the elements around the shown pieces with 1, and those around others only with 2. */
+static void mark(const Page *page, uint8_t *marks) {
+    const int32_t *around = around_of(page);
+    marks[0] = 1;
+    for (int value = 1; value <= 2; value++) {
+        for (int32_t i = 0; i < piece_count(page); i++) {
+            const Piece *piece = pieces_of(page) + i;
+            if ((page->shown[piece->block] != 0) != (value == 1)) continue;
+            for (int32_t at = piece->around; marks[at] == 0; at = around[at])
+                marks[at] = (uint8_t)value;
+        }
+    }
+}
+
+/* Add an object that is a new reference, or NULL with an exception. */
+static bool append(Walk *walk, PyObject *event) {
+    bool is_added = event != NULL && PyList_Append(walk->events, event) == 0;
+    Py_XDECREF(event);
+    return is_added;
+}
+
+/* Add an event behind the text before it. */
+static Status add_event(Walk *walk, PyObject *event, bool separates) {
+    const char *text = (const char *)walk->text.data;
+    bool is_added = !walk->text.size ||
+        append(walk, PyUnicode_DecodeUTF8(text, (Py_ssize_t)walk->text.size, NULL));
+    walk->text.size = 0;
+    walk->separated = separates;
+    return append(walk, event) && is_added ? DONE : RAISED;
+}
+
+static Tag *tag_of(Walk *walk, const Node *node) {
+    Tag *tag = walk->tags + ((uintptr_t)node->name >> 3) % TAGS_KEPT;
+    const char *name = (const char *)node->name;
+    if (tag->name == node->name) return tag;
+    Py_XDECREF(tag->string);
+    PyObject *flags = PyDict_GetItemString(walk->event_tags, name);
+    *tag = (Tag){.name = node->name, .event = flags == NULL ? 0 : PyLong_AsLong(flags)};
+    tag->flags = (uint32_t)table_get(&walk->tables->tags, node->name, strlen(name), 0);
+    if (tag->event) tag->string = PyUnicode_InternFromString(name);
+    return tag;
+}
+
+/* An element begins or ends. */
+static Status add_tag(Walk *walk, const Node *node, const Tag *tag, bool begins) {
+    if (tag->event & EVENT_PLAIN)
+        return walk->separated ? DONE : add_event(walk, PyUnicode_FromString(""), true);
+    if (!tag->event) return PyErr_Occurred() ? RAISED : DONE;
+    PyObject *event = begins ? NULL : Py_NewRef(Py_None);
+    if (begins) {
+        PyObject *element = tag->event & EVENT_ELEMENT ? element_of(walk->module, walk->body, node)
+                                                       : Py_NewRef(Py_None);
+        if (tag->string != NULL && element != NULL) event = PyTuple_Pack(2, tag->string, element);
+        Py_XDECREF(element);
+        if (tag->flags & IS_CODE && walk->pre == NULL) walk->pre = node;
+    } else if (walk->pre == node) {
+        walk->pre = NULL;
+    }
+    return add_event(walk, event, tag->event & EVENT_BLOCK);
+}
+
+/* Add the text from a node on, if the block that it belongs to is shown. */
+static Status add_text(Walk *walk, const Node *first) {
+    const uint8_t *text = NULL;
+    size_t size;
+    if (!text_from(&walk->joined, first, &text, &size)) return NO_MEMORY;
+    if (size == 0) return DONE;
+    bool is_blank = skip_space(text, text + size) == text + size;
+    if (is_blank && walk->separated && walk->pre == NULL) return DONE;
+    if (!is_blank) {
+        if (walk->piece == piece_count(walk->page)) return UNSUPPORTED;
+        if (!walk->page->shown[pieces_of(walk->page)[walk->piece++].block]) return DONE;
+    }
+    walk->separated = false;
+    return buffer_add(&walk->text, text, size) ? DONE : NO_MEMORY;
+}
+
+/* Count what is in the last element. */
+static void skip_element(Walk *walk) {
+    const int32_t *around = around_of(walk->page);
+    int32_t element = walk->element - 1, next = walk->element;
+    while (next < entered_count(walk->page) && around[next] >= element) next++;
+    walk->element = next;
+    for (; walk->piece < piece_count(walk->page); walk->piece++) {
+        int32_t place = pieces_of(walk->page)[walk->piece].around;
+        if (place < element || place >= next) break;
+    }
+}
+
+/* An element begins, with the text before its first child, or is skipped. */
+static Status begin(Walk *walk, const Node *node, bool *is_read) {
+    const Tag *tag = tag_of(walk, node);
+    *is_read = false;
+    if (tag->flags & TAG_NEVER_TEXT) return DONE;
+    Visibility visibility = node->properties == NULL ? VISIBLE : is_hidden(node);
+    if (visibility == NAME_UNSUPPORTED) return UNSUPPORTED;
+    *is_read = visibility == VISIBLE;
+    /* As in look_at() of outline.c. */
+    if (!(tag->flags & TAG_EMPTY) && (*is_read || tag->flags & TAG_PLAIN)) {
+        if (walk->element == entered_count(walk->page)) return UNSUPPORTED;
+        *is_read = walk->marks[walk->element++] != 2 && *is_read;
+        if (!*is_read) skip_element(walk);
+    } else if (*is_read && node->children != NULL) {
+        return UNSUPPORTED;
+    }
+    Status status = *is_read ? add_tag(walk, node, tag, true) : DONE;
+    return status == DONE && *is_read ? add_text(walk, node->children) : status;
+}
+
+static Status walk_through(Walk *walk) {
+    const Node *body = node_of(walk->module, walk->body), *node = body;
+    if (body == NULL) return RAISED;
+    for (;;) {
+        bool is_read, is_unsupported = false;
+        Status status = begin(walk, node, &is_read);
+        const Node *next = is_read ? element_from(node->children, &is_unsupported) : NULL;
+        while (status == DONE && next == NULL && !is_unsupported) {
+            /* The node ends, or was skipped. */
+            if (is_read) status = add_tag(walk, node, tag_of(walk, node), false);
+            if (status != DONE) break;
+            if (node == body) {
+                bool is_same = walk->element == entered_count(walk->page) &&
+                               walk->piece == piece_count(walk->page);
+                return is_same ? DONE : UNSUPPORTED;
+            }
+            status = add_text(walk, node->next);
+            next = element_from(node->next, &is_unsupported);
+            if (next == NULL) node = node->parent;
+            is_read = true;
+        }
+        if (status != DONE) return status;
+        if (is_unsupported) return UNSUPPORTED;
+        node = next;
+    }
+}
+
+/* events(tables, page, body, event_tags) -> a list of events, or None if the tree has changed */
+PyObject *events(PyObject *module, PyObject *arguments) {
+    PyObject *table_capsule, *page_capsule;
+    Walk walk = {.module = module};
+    if (!PyArg_ParseTuple(arguments, "OOOO", &table_capsule, &page_capsule, &walk.body,
+                          &walk.event_tags))
+        return NULL;
+    walk.tables = tables_of(table_capsule);
+    walk.page = walk.tables == NULL ? NULL : page_of(page_capsule);
+    if (walk.page == NULL) return NULL;
+    walk.marks = calloc((size_t)entered_count(walk.page) + 1, 1);
+    walk.events = PyList_New(0);
+    Status status = walk.marks == NULL || walk.events == NULL ? NO_MEMORY : DONE;
+    if (status == DONE) {
+        mark(walk.page, walk.marks);
+        status = walk_through(&walk);
+    }
+    for (int i = 0; i < TAGS_KEPT; i++) Py_XDECREF(walk.tags[i].string);
+    buffer_free(&walk.joined);
+    buffer_free(&walk.text);
+    free(walk.marks);
+    if (status == DONE) return walk.events;
+    Py_XDECREF(walk.events);
+    return refusal(status);
+}
