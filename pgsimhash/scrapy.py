@@ -90,8 +90,6 @@ class _Component:
         self._crawler = crawler
         self._action = settings.get("PGSIMHASH_ACTION", "drop")
         self._tag = settings.get("PGSIMHASH_TAG", "pgsimhash")
-        self._url_field = settings.get("PGSIMHASH_URL_FIELD", "url")
-        self._html_field = settings.get("PGSIMHASH_HTML_FIELD", "html")
         self._follows = settings.getbool("PGSIMHASH_FOLLOW", True)
         self._closes = settings.getbool("PGSIMHASH_CLOSE_ON_ERROR")
         self._closing: asyncio.Task[None] | None = None
@@ -192,11 +190,9 @@ class PgsimhashPipeline(_Component):
     """
 
     def page_of(self, item: Any) -> SourcePage | None:
-        """Return the page of an item, or None; you can override this method."""
-        if not ItemAdapter.is_item(item):
-            return None
-        fields = ItemAdapter(item)
-        url, html = fields.get(self._url_field), fields.get(self._html_field)
+        """Return the page in ``url`` and ``html`` of an item, or None; you can override this."""
+        fields = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+        url, html = fields.get("url"), fields.get("html")
         if url is None or html is None:
             return None
         return SourcePage(urldefrag(url).url if isinstance(url, str) else url, html)
@@ -525,11 +521,12 @@ def _is_left(request: Request) -> bool:
 
 def _options(settings: BaseSettings) -> dict[str, Any]:
     """Return the options of ``ingest_many``."""
-    names = ("page_seconds", "page_memory")
-    seconds, memory = (settings.get(f"PGSIMHASH_{name.upper()}") for name in names)
+    seconds = settings.get("PGSIMHASH_PAGE_SECONDS")
+    memory = settings.get("PGSIMHASH_PAGE_MEMORY")
     try:
         options = checked_settings(settings.getdict("PGSIMHASH_MATCH")).given()
-        limits = seconds and float(seconds), memory and int(memory)
+        options["page_seconds"] = seconds and float(seconds)
+        options["page_memory"] = memory and int(memory)
     except (TypeError, ValueError) as error:
         raise invalid_argument(f"PGSIMHASH_MATCH, _PAGE_SECONDS, _PAGE_MEMORY: {error}") from None
-    return options | dict(zip(names, limits, strict=True))
+    return options

@@ -323,25 +323,25 @@ async def process(crawler: Crawler, items: list[Any]) -> list[Any]:
 @dataclass
 class PageItem:
     url: str
-    body: str | bytes
+    html: str | bytes
     pgsimhash: dict[str, Any] | None = None
 
 
 class StrictItem(scrapy.Item):
     url = scrapy.Field()
-    body = scrapy.Field()
+    html = scrapy.Field()
 
 
 def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixture) -> None:
     html, other = PAGES["tide-pools.html"], PAGES["night-train.html"]
     url = "https://example.com/"
     items: list[Any] = [
-        PageItem(f"{url}a", html), {"url": f"{url}b", "body": html.decode()},
-        StrictItem(url=f"{url}c", body=other), {"url": f"{url}d"}, {"url": f"{url}e", "body": None},
-        {"url": "nowhere", "body": html}, {"url": 5, "body": html}, {"url": f"{url}f", "body": 5},
+        PageItem(f"{url}a", html), {"url": f"{url}b", "html": html.decode()},
+        StrictItem(url=f"{url}c", html=other), {"url": f"{url}d"}, {"url": f"{url}e", "html": None},
+        {"url": "nowhere", "html": html}, {"url": 5, "html": html}, {"url": f"{url}f", "html": 5},
         object(),
     ]  # fmt: skip
-    crawler = crawler_of(dsn, PGSIMHASH_ACTION="tag", PGSIMHASH_HTML_FIELD="body")
+    crawler = crawler_of(dsn, PGSIMHASH_ACTION="tag")
     made = asyncio.run(process(crawler, items))
     # No item is lost, even if it cannot have a tag or has no page.
     assert list(map(id, made)) == list(map(id, items))

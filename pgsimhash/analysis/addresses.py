@@ -146,6 +146,9 @@ def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
         wrong = {name for name in gone if _compare(pages, matter, name).verdict == "matters"}
         matter |= wrong
         never |= wrong
+    # One of which nothing can be compared may matter.
+    gone = set(names) - matter
+    matter |= {name for name in gone if not _compare(pages, matter, name).compared}
     for name in names:
         values_of = defaultdict[str, set[object]](set)
         for page in pages:

@@ -89,6 +89,14 @@ def test_pages_of_a_list_matter_beside_ids_of_sessions(store: Store) -> None:
     assert verdicts(store) == {"page": "matters", "sid": "ignorable"}
 
 
+def test_what_cannot_be_compared_may_matter(store: Store) -> None:
+    # Each URL has a text of its own, as with a rotating block.
+    fill(store, [(f"{SHOP}id={n % 20}&sid={n}", n) for n in range(60)])
+    sid = found(store)["shop.example", "sid"]
+    assert (sid.compared, sid.exceptions, sid.verdict) == (40, 40, "matters")
+    assert verdicts(store)["id"] == "too few"
+
+
 def test_spellings_are_examined_like_parameters(dsn: str, store: Store) -> None:
     pages = []
     for n in range(60):
