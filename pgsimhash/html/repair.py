@@ -34,7 +34,8 @@ _ENDS_DRAWING: Final = words(
 )
 _HTML_IN_DRAWING: Final = words("foreignobject desc title")
 
-_QUESTION_WORDS: Final = 3  # a button that opens something has a label with so many words, or less
+_QUESTION_WORDS: Final = 3  # a title on a button that opens something; a menu has fewer
+_LABEL_WORDS: Final = 12  # the text of a button that has so many words is no label
 # A message about scripts has at most this many words, among them one of these.
 _MESSAGE_WORDS: Final = 60
 _SCRIPTS: Final = re.compile(r"java ?script|\bscripts?\b|\bjs\b|browser|cookies|скрипт|браузер")
@@ -49,6 +50,7 @@ _OPENED: Final = Named.BESIDE | Named.FOOTER | Named.OVERLAY | Named.APART
 _ROLES: Final = ("button", "tab", "tabpanel")
 _ROLE: Final = re.compile(rb"role\s*=\s*[\"']?(?:button|tab)")
 _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
+_FOLDS: Final = re.compile(r"accordion|collaps|\bfaq")
 
 
 def repaired_source(source: bytes) -> bytes:
@@ -189,10 +191,10 @@ def _is_text(button: HtmlElement) -> bool:
         return True
     if next(button.iter(*_PARAGRAPHS), None) is not None:
         return True
-    label = "".join(islice(button.itertext(), _LABEL_PARTS))
+    words = len(tokenize(" ".join(islice(button.itertext(), _LABEL_PARTS))))
     is_toggle = any(button.get(name) is not None for name in _TOGGLES)
-    is_toggle = is_toggle or "accordion" in button.get("class", "").lower()
-    return is_toggle and len(tokenize(label)) >= _QUESTION_WORDS
+    is_toggle = is_toggle or _FOLDS.search(button.get("class", "").lower()) is not None
+    return words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
 
 
 _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")

@@ -214,7 +214,7 @@ def test_odd_documents_numbers_and_urls() -> None:
 
 
 # An empty element with the id root makes a short page a shell of scripts.
-ENDS = {"fingerprint", "too_short", "error_page", "needs_script"}
+ENDS = {"fingerprint", "too_short", "error_page", "needs_script", "not_html"}
 
 
 @settings(max_examples=400)

@@ -59,6 +59,8 @@ def faq(question: str, answer: str) -> str:
     f"<?xml version='1.0'?><html><head><title/><style/></head><body>{STORY}</body></html>",
     f"\ufeff<?xml version='1.0'?><p>A <![CDATA[x]]> <![CDATA[{SENTENCES[0]}]]></p>{STORY}",
     faq("<button class='accordion'>{}</button>", "<div><p>{}</p></div>") + STORY,
+    faq("<button class='collapsible'>{}</button>", "<div style='display:none'>{}</div>") + STORY,
+    faq("<button>{}", "<div>{}</div></button>"),
     faq("<button data-bs-toggle=collapse data-bs-target='#a{1}'>{0}</button>",
         "<p>Answer:</p><div id=a{1} style='display: none'><p>{0}</p></div><!-- aria -->"),
     faq("<div role=button aria-expanded=false aria-controls=a{1}>{0}</div>",
