@@ -9,8 +9,8 @@ With `-x citus=true`, Citus keeps a new schema on one of its nodes; `-x layout=.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-import psycopg
 from alembic import context
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection
@@ -19,32 +19,9 @@ from pgsimhash.db.dsn import DSN_VARIABLE, EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.schema_names import configured_schema
 from pgsimhash.errors import PgsimhashError
 from pgsimhash.schema.deployed import describe
-from pgsimhash.schema.migrate import (
-    VERSION_TABLE,
-    engine_for,
-    refusals_translated,
-    run_revisions,
-    wait_for_others,
-)
+from pgsimhash.schema.migrate import VERSION_TABLE, engine_for, refusals_translated, run_revisions
 
 _arguments = context.get_x_argument(as_dictionary=True)
-
-
-def _main() -> None:
-    try:
-        schema = configured_schema(_arguments.get("schema"))
-        if context.is_offline_mode():
-            _run(None, schema)
-            return
-        engine = engine_for(_dsn())
-        with refusals_translated(), engine.connect() as connection:
-            own = connection.connection.driver_connection
-            assert isinstance(own, psycopg.Connection)
-            print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)
-            _run(connection, schema)
-    except PgsimhashError as error:
-        # Alembic shows any other error as a traceback.
-        raise CommandError(str(error)) from error
 
 
 def _dsn() -> str:
@@ -71,9 +48,18 @@ def _run(connection: Connection | None, schema: str) -> None:
     )
     citus = _arguments.get("citus") in ("true", "yes")
     with context.begin_transaction():
-        if connection is not None:
-            wait_for_others(connection)
         run_revisions(context.get_context(), schema, citus=citus, layout=_arguments.get("layout"))
 
 
-_main()
+try:
+    schema = configured_schema(_arguments.get("schema"))
+    if context.is_offline_mode():
+        _run(None, schema)
+    else:
+        with refusals_translated(), engine_for(_dsn()).connect() as connection:
+            own: Any = connection.connection.driver_connection
+            print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)
+            _run(connection, schema)
+except PgsimhashError as error:
+    # Alembic shows any other error as a traceback.
+    raise CommandError(str(error)) from error

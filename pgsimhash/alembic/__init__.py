@@ -21,14 +21,7 @@ installed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pgsimhash.alembic.own_tables import Op, add_simhash, drop_simhash
-from pgsimhash.db.schema_names import configured_schema
-from pgsimhash.errors import StoreError, invalid_argument
-
-if TYPE_CHECKING:
-    from alembic.migration import MigrationContext
 
 __all__ = ["add_simhash", "downgrade", "drop_simhash", "upgrade"]
 
@@ -57,7 +50,11 @@ def upgrade(
         StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that
             failed or is read-only.
     """
-    _migrate(op, revision, schema, since, up=True, citus=citus, layout=layout)
+    # Alembic is only half imported when it loads this package.
+    from pgsimhash.schema.migrate import migrate_within
+
+    context = op.get_context()
+    migrate_within(context, revision, schema, since=since, citus=citus, layout=layout)
 
 
 def downgrade(
@@ -82,61 +79,7 @@ def downgrade(
     Raises:
         SchemaError: the schema has a revision of a newer package. Others as for :func:`upgrade`.
     """
-    _migrate(op, revision, schema, since, up=False, layout=layout)
+    from pgsimhash.schema.migrate import migrate_within
 
-
-def _migrate(
-    op: Op,
-    revision: str,
-    schema: str | None,
-    since: str | None,
-    *,
-    up: bool,
-    citus: bool = False,
-    layout: str | None = None,
-) -> None:
-    from pgsimhash.schema import migrate
-
-    outer: MigrationContext = op.get_context()
-    if outer.dialect.name != "postgresql":
-        raise invalid_argument(
-            f"the migration is for a {outer.dialect.name} database; call it where op is "
-            "connected to PostgreSQL"
-        )
-    name = configured_schema(schema)
-    with migrate.refusals_translated():
-        revisions = migrate.known_revisions()
-        script = revisions.get_revision(revision)
-        target = "" if script is None else script.revision
-        if since is None and not up:
-            since = revisions.get_current_head()
-        # A script has none.
-        connection = None if outer.as_sql else outer.connection
-        # Every driver of SQLAlchemy has this attribute.
-        driver = None if connection is None else connection.connection.dbapi_connection
-        if getattr(driver, "autocommit", False):
-            raise StoreError(
-                "wrong_transaction",
-                "the schema is migrated in one transaction, and the connection is in none; call it "
-                "outside of op.get_context().autocommit_block(), and without isolation_level "
-                "AUTOCOMMIT",
-            )
-        inner = migrate.context_for(
-            target or "base",
-            name,
-            up=up,
-            connection=connection,
-            script=outer.output_buffer,
-            since=since,
-        )
-        with migrate.search_path_kept(inner.execute):
-            present = "".join(inner.get_current_heads())
-            if (present >= target) if up else (present <= target):
-                if up:
-                    migrate.layout_of(inner, name, layout)
-                if not up or not migrate.functions_differ(inner, name):
-                    return
-            migrate.run_revisions(inner, name, citus=citus, layout=layout)
-            if not up and not target:
-                # Autogenerate ignores an empty schema.
-                inner.execute(f'DROP TABLE "{name}".{migrate.VERSION_TABLE}')
+    context = op.get_context()
+    migrate_within(context, revision, schema, since=since, up=False, layout=layout)

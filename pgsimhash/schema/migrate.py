@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from alembic.migration import MigrationContext
@@ -21,7 +21,6 @@ from pgsimhash.db.connection import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
 from pgsimhash.db.server_errors import LOST, Translation, raised_by_schema, server_words
 from pgsimhash.errors import SchemaError, StoreError, install_command, invalid_argument
-from pgsimhash.log import logger
 from pgsimhash.schema.deployed import is_compatible, is_other_build
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
@@ -69,20 +68,22 @@ def upgrade(
             superuser.
         StoreError: the user may not change the schema; or the schema has another layout.
     """
-    _run(dsn, revision, schema, up=True, citus=citus, layout=layout)
+    with _connected(dsn) as context:
+        migrate_within(context, revision, schema, citus=citus, layout=layout)
 
 
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
     """Downgrade the schema of the database at ``dsn`` to ``revision`` (``base``: no tables).
 
-    The empty schema and Alembic's version table in it remain. Errors are those of :func:`upgrade`.
+    The empty schema remains. Errors are those of :func:`upgrade`.
 
     Args:
         dsn: the database.
         revision: the last revision to keep.
         schema: see :func:`upgrade`.
     """
-    _run(dsn, revision, schema, up=False)
+    with _connected(dsn) as context:
+        migrate_within(context, revision, schema, up=False)
 
 
 def upgrade_sql(
@@ -104,47 +105,89 @@ def upgrade_sql(
         citus: see :func:`upgrade`.
         layout: the layout of the schema, which a script cannot ask for; by default 22+21+21.
     """
-    name = configured_schema(schema)
-    if since is not None:
-        _check_revision(since)
-        if since == known_revisions().get_current_head():
-            return ""
     output = io.StringIO()
-    context = context_for("head", name, script=output, since=since)
-    with context.begin_transaction() if transaction else search_path_kept(context.execute):
-        run_revisions(context, name, citus=citus, layout=layout)
+    with refusals_translated():
+        if since is not None and since == known_revisions().get_current_head():
+            return ""
+        context = _configured(None, {"as_sql": True, "output_buffer": output})
+        with context.begin_transaction() if transaction else nullcontext():
+            migrate_within(context, "head", schema, since=since, citus=citus, layout=layout)
     return output.getvalue()
 
 
-def _run(
-    dsn: str,
+def migrate_within(
+    outer: MigrationContext,
     revision: str,
     schema: str | None,
     *,
-    up: bool,
+    since: str | None = None,
+    up: bool = True,
     citus: bool = False,
     layout: str | None = None,
 ) -> None:
+    """Upgrade or downgrade the schema in the transaction or the script of another context.
+
+    A schema that is already there, or further, stays. The arguments are those of :func:`upgrade`
+    and :func:`upgrade_sql`.
+    """
     name = configured_schema(schema)
-    if revision != "head":
-        _check_revision(revision)
-    with refusals_translated(), engine_for(dsn).begin() as connection:
-        logger.info("%s to revision %s", "upgrade" if up else "downgrade", revision)
-        # SQLAlchemy ended the transaction in which it was pinned first.
-        connection.exec_driver_sql(_PINNED)
-        context = context_for(revision, name, up=up, connection=connection)
-        present = "".join(context.get_current_heads())
-        if up and revision == "head" and is_compatible(present, _build_of(connection, name)):
-            return
-        run_revisions(context, name, citus=citus, layout=layout)
-
-
-def _check_revision(revision: str) -> None:
-    known = ["base", *(script.revision for script in known_revisions().walk_revisions())]
-    if revision not in known:
+    if outer.dialect.name != "postgresql":
         raise invalid_argument(
-            f"pgsimhash has no revision {revision!r}; it has: {', '.join(known)}"
+            f"the migration is for a {outer.dialect.name} database; call it where op is "
+            "connected to PostgreSQL"
         )
+    connection = None if outer.as_sql else outer.connection
+    # Every driver of SQLAlchemy has this attribute.
+    driver = None if connection is None else connection.connection.dbapi_connection
+    if getattr(driver, "autocommit", False):
+        raise StoreError(
+            "wrong_transaction",
+            "the schema is migrated in one transaction, and the connection is in none; call it "
+            "outside of op.get_context().autocommit_block(), and without isolation_level "
+            "AUTOCOMMIT",
+        )
+    revisions = known_revisions()
+
+    def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
+        present = "".join(heads)
+        if (present >= target) if up else (present <= target):
+            return []
+        # What Alembic's own commands call.
+        step = revisions._upgrade_revs if up else revisions._downgrade_revs
+        return step(target or "base", heads)
+
+    with refusals_translated():
+        target = _revision_id(revisions, revision)
+        options: dict[str, Any] = {
+            "version_table": VERSION_TABLE,
+            "version_table_schema": name,
+            "script": revisions,
+            "fn": steps,
+        }
+        if connection is None:
+            begin = since or ("base" if up else "head")
+            options |= {"starting_rev": _revision_id(revisions, begin) or None}
+            options |= {"as_sql": True, "output_buffer": outer.output_buffer}
+        inner = _configured(connection, options)
+        with _search_path_kept(inner.execute):
+            run_revisions(inner, name, citus=citus, layout=layout)
+            present = "".join(inner.get_current_heads())
+            is_newer = revision == "head" and present > target
+            if (
+                connection is not None
+                and is_newer
+                and not is_compatible(present, _build_of(connection, name))
+            ):
+                # Raises, because only a newer package has it.
+                revisions.get_revision(present)
+            if not up and not target:
+                # Autogenerate ignores an empty schema.
+                inner.execute(f'DROP TABLE "{name}".{VERSION_TABLE}')
+
+
+def _revision_id(revisions: ScriptDirectory, name: str) -> str:
+    script = revisions.get_revision(name)
+    return "" if script is None else script.revision
 
 
 def known_revisions() -> ScriptDirectory:
@@ -152,41 +195,11 @@ def known_revisions() -> ScriptDirectory:
     return ScriptDirectory(str(files("pgsimhash.migrations")))
 
 
-def context_for(
-    revision: str,
-    schema: str,
-    *,
-    up: bool = True,
-    connection: Connection | None = None,
-    script: TextIO | None = None,
-    since: str | None = None,
-) -> MigrationContext:
-    """Return a context that goes up or down to a revision, over a connection or into a script.
-
-    Over a connection, no other migration runs until its transaction ends. A script begins at the
-    revision ``since``, None for an empty database.
-    """
-    revisions = known_revisions()
-
-    def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
-        # What Alembic's own commands call.
-        step = revisions._upgrade_revs if up else revisions._downgrade_revs
-        return step(revision, heads)
-
-    options = {
-        "version_table": VERSION_TABLE,
-        "version_table_schema": schema,
-        "script": revisions,
-        "fn": steps,
-    }
-    if connection is None:
-        options |= {"as_sql": True, "output_buffer": script, "starting_rev": since}
-    else:
-        wait_for_others(connection)
+def _configured(connection: Connection | None, options: dict[str, Any]) -> MigrationContext:
     return MigrationContext.configure(
         connection=connection,
         dialect_name="postgresql",
-        # Any other style would double the percent signs in the script.
+        # Any other style would double the percent signs in a script.
         dialect_opts={"paramstyle": "named"},
         opts=options,
     )
@@ -214,7 +227,13 @@ def engine_for(dsn: str) -> Engine:
 
 
 @contextmanager
-def search_path_kept(execute: Callable[[str], object]) -> Iterator[None]:
+def _connected(dsn: str) -> Iterator[MigrationContext]:
+    with refusals_translated(), engine_for(dsn).begin() as connection:
+        yield _configured(connection, {})
+
+
+@contextmanager
+def _search_path_kept(execute: Callable[[str], object]) -> Iterator[None]:
     """Pin the search_path of a transaction, and restore it after the block."""
     execute(_COPIED_SETTING.format("pgsimhash.search_path", "search_path"))
     execute(_PINNED)
@@ -222,36 +241,30 @@ def search_path_kept(execute: Callable[[str], object]) -> Iterator[None]:
     execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
 
 
-def wait_for_others(connection: Connection) -> None:
-    """Take the lock of migrations until the transaction ends."""
-    connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
-
-
 def run_revisions(
     context: MigrationContext, schema: str, *, citus: bool = False, layout: str | None = None
 ) -> None:
-    """Run the revisions of ``context`` in a schema whose owner is trusted."""
+    """Run the revisions of ``context`` in a schema whose owner is trusted.
+
+    Until the transaction ends, no other migration runs.
+    """
+    connection = None if context.as_sql else context.connection
+    if connection is not None:
+        connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
     # Alembic creates its version table in the schema, so the schema must exist first.
     foreign_objects = read_sql("foreign_objects.sql").strip()
     for file in ("citus.sql", "schema.sql") if citus else ("schema.sql",):
         script = read_sql(file).replace("${foreign_objects}", foreign_objects)
         for statement in split_statements(in_schema(script, schema)):
             context.execute(statement)
-    present = layout_of(context, schema, layout)
+    present = _layout_of(connection, schema, layout)
     context.run_migrations(op=Operations(context), schema=schema, layout=present)
-    if functions_differ(context, schema):
+    if connection is None or context.get_current_heads() != (known_revisions().get_current_head(),):
+        return
+    if is_other_build(_build_of(connection, schema), schema):
         created = split_statements(schema_script(schema, present, tables=False))
         for statement in (*drop_statements(schema, tables=False), *created):
             context.execute(statement)
-
-
-def functions_differ(context: MigrationContext, schema: str) -> bool:
-    """Return whether another build of the newest revision deployed the schema's functions."""
-    connection = None if context.as_sql else context.connection
-    newest = known_revisions().get_current_head()
-    if connection is None or context.get_current_heads() != (newest,):
-        return False
-    return is_other_build(_build_of(connection, schema), schema)
 
 
 def _build_of(connection: Connection, schema: str) -> str | None:
@@ -260,15 +273,12 @@ def _build_of(connection: Connection, schema: str) -> str | None:
     return None if body is None else str(body)
 
 
-def layout_of(context: MigrationContext, schema: str, layout: str | None) -> Layout:
+def _layout_of(connection: Connection | None, schema: str, layout: str | None) -> Layout:
     """Return the layout of a schema, or of a new one."""
     requested = get_layout(layout or DEFAULT_LAYOUT.name)
-    connection = None if context.as_sql else context.connection
-    if connection is None:
-        return requested
     function = in_schema("pgsimhash.layout()", schema)
     deployed = select(cast(func.pg_catalog.to_regprocedure(function), Text))
-    if connection.scalar(deployed) is None:
+    if connection is None or connection.scalar(deployed) is None:
         return requested
     present = get_layout(str(connection.scalar(text(f"SELECT {function}"))))
     if layout is not None and present != requested:
@@ -286,12 +296,6 @@ def refusals_translated() -> Iterator[None]:
     try:
         yield
     except CommandError as error:
-        if "not a valid downgrade target" in str(error):
-            raise SchemaError(
-                "missing",
-                "the schema is not in this database, or is older than the revision to go back to; "
-                "check the DSN and the schema's name",
-            ) from error
         raise SchemaError(
             "newer",
             f"this version of pgsimhash cannot migrate: {error}; upgrade {install_command()}",
