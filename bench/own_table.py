@@ -24,7 +24,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from pgsimhash import Store, connect
 from pgsimhash.hashing.bits import to_bigint
-from pgsimhash.sqlalchemy import SIMHASH, SimhashMixin
+from pgsimhash.sqlalchemy import SIMHASH
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -35,7 +35,7 @@ class Base(DeclarativeBase):
     """The project's tables."""
 
 
-class Article(SimhashMixin, Base):
+class Article(Base):
     """Your own table."""
 
     __tablename__ = "articles"
@@ -43,6 +43,7 @@ class Article(SimhashMixin, Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     url: Mapped[str]
     title: Mapped[str]
+    simhash: Mapped[int] = mapped_column(SIMHASH("22+21+21"))
 
 
 def fill(connection: psycopg.Connection, engine: Engine, values: Simhashes) -> None:

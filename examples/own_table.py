@@ -15,7 +15,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, aliased, mapped_col
 
 from pgsimhash import PageError, fingerprint
 from pgsimhash.db.dsn import resolve_dsn
-from pgsimhash.sqlalchemy import SimhashMixin
+from pgsimhash.sqlalchemy import SIMHASH
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -24,13 +24,14 @@ class Base(DeclarativeBase):
     """The project's tables."""
 
 
-class Article(SimhashMixin, Base):
+class Article(Base):
     """Your own table with a searchable simhash."""
 
     __tablename__ = "articles"
     __table_args__ = {"prefixes": ["TEMPORARY"]}  # noqa: RUF012
 
     name: Mapped[str] = mapped_column(primary_key=True)
+    simhash: Mapped[int] = mapped_column(SIMHASH("22+21+21"))
 
 
 def main() -> None:

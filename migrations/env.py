@@ -56,7 +56,8 @@ try:
     if context.is_offline_mode():
         _run(None, schema)
     else:
-        with refusals_translated(), engine_for(_dsn()).connect() as connection:
+        engine = engine_for(_dsn())
+        with refusals_translated(), engine.connect() as connection:
             own: Any = connection.connection.driver_connection
             print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)
             _run(connection, schema)

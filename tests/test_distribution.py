@@ -59,7 +59,7 @@ def test_sdist_and_wheels_have_exactly_the_files_of_the_package(built: Path) -> 
         "pgsimhash/" + str(path.relative_to(ROOT)).removeprefix("pgsimhash/")
         for folder in ("pgsimhash", "migrations", "sql")
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and path.suffix not in (".pyc", ".mako", ".so")
+        if path.is_file() and path.suffix not in (".pyc", ".so")
     }
     for wheel in built.rglob("*.whl"):
         with zipfile.ZipFile(wheel) as opened:

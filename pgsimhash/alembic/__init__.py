@@ -14,9 +14,7 @@ Both run on your connection and in your transaction, or write to the script of `
 records its own revision, as with ``pgsimhash migrate``; your ``alembic_version`` does not contain
 it.
 
-For your own tables there are :func:`add_simhash` and :func:`drop_simhash`, also as the operations
-``op.add_simhash`` and ``op.drop_simhash``. Alembic has these operations wherever this package is
-installed.
+For your own tables there are :func:`add_simhash` and :func:`drop_simhash`.
 """
 
 from __future__ import annotations

@@ -29,14 +29,12 @@ _DEPLOYED: Final = text(
 
 
 def setup(plugin: Plugin) -> None:
-    """Exclude the schema from autogenerate; the operations are registered by the package."""
+    """Exclude the schema from autogenerate."""
     from alembic.util import DispatchPriority
 
-    first, last = DispatchPriority.FIRST, DispatchPriority.LAST
-    for step, priority in ((pass_over, first), (propose_nothing, last)):
-        plugin.add_autogenerate_comparator(
-            step, "schema", qualifier="postgresql", priority=priority
-        )
+    plugin.add_autogenerate_comparator(
+        pass_over, "schema", qualifier="postgresql", priority=DispatchPriority.FIRST
+    )
 
 
 def pass_over(
@@ -52,18 +50,8 @@ def pass_over(
         return _render(kind, item, asking) if found is False else found
 
     context.opts["render_item"] = rendered
-    schemas -= _ours(context)
-    return PriorityDispatchResult.CONTINUE
-
-
-def propose_nothing(
-    context: AutogenContext, upgrades: UpgradeOps, _schemas: set[str | None]
-) -> PriorityDispatchResult:
-    """Remove proposals for tables that the project's metadata describes too."""
-    from alembic.util import PriorityDispatchResult
-
-    ours = _ours(context)
-    upgrades.ops[:] = [step for step in upgrades.ops if getattr(step, "schema", None) not in ours]
+    assert context.connection is not None
+    schemas -= {configured_schema(), *context.connection.scalars(_DEPLOYED)}
     return PriorityDispatchResult.CONTINUE
 
 
@@ -74,13 +62,8 @@ def _render(kind: str, item: object, context: AutogenContext) -> str | Literal[F
     if kind != "type" or module is None or not isinstance(item, module.SIMHASH):
         return False
     context.imports.add("import pgsimhash.sqlalchemy")
-    return f"pgsimhash.sqlalchemy.SIMHASH({'' if item.layout is None else repr(item.layout)})"
-
-
-def _ours(context: AutogenContext) -> set[str | None]:
-    """Return the schemas that have the package's tables, and the configured one."""
-    assert context.connection is not None
-    return {configured_schema(), *context.connection.scalars(_DEPLOYED)}
+    # The revision has the prefix columns and indexes too, so the type needs no layout.
+    return "pgsimhash.sqlalchemy.SIMHASH()"
 
 
 class _OfItself(ModuleType):

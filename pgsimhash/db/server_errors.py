@@ -90,7 +90,7 @@ _OTHER: Final = Translation(
     "if a trigger or constraint of yours raised it, correct that; committed work stays",
 )
 
-_BY_STATE: Final = {
+BY_STATE: Final = {
     "55P03": Translation("locked", "the database gave up waiting", _AGAIN),
     "57014": Translation(
         "gave_up",
@@ -192,7 +192,7 @@ def _translated(error: psycopg.Error, schema: str) -> PgsimhashError:
     if own := raised_by_schema(state, words):
         return own
     code = state or next((code for kind, code in _STATES if isinstance(error, kind)), "")
-    if translation := _BY_STATE.get(code) or _BY_STATE.get(code[:2]):
+    if translation := BY_STATE.get(code) or BY_STATE.get(code[:2]):
         return translation.about(first_line(error), schema)
     words = words or first_line(error)
     place = (error.diag.context or "").partition("\n")[0]

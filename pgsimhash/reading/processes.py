@@ -21,8 +21,7 @@ from pgsimhash.errors import ArgumentError
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
 
-# The precision of a deadline: a tenth of it, within these seconds.
-_STEP_MIN, _STEP_MAX, _STEPS = 0.01, 1.0, 10
+_SECONDS_MAX = 1e6  # what a pipe accepts
 _NO_MEMORY = 77  # the exit code of a process with too little memory for a message
 
 
@@ -61,7 +60,8 @@ class Worker(Generic[_Message, _Answer]):
         try:
             pipe = self._start().pipe
             pipe.send(message)
-            _wait(pipe, seconds)
+            if not pipe.poll(min(seconds, _SECONDS_MAX)):
+                raise EndedError("too_slow")
             answer: _Answer = pipe.recv()
             answered = True
         except (EOFError, OSError):
@@ -115,7 +115,7 @@ class Worker(Generic[_Message, _Answer]):
             return "crashed"
         # The process closed its end of the pipe, so it is about to end.
         process = self._running.process
-        process.join(_STEP_MAX)
+        process.join(1.0)
         return "no_memory" if process.exitcode == _NO_MEMORY else "crashed"
 
     def release(self) -> None:
@@ -151,18 +151,6 @@ def no_process(error: Exception) -> ArgumentError:
         f"a process that reads pages cannot start: {cause}. Without jobs, page_seconds and "
         "page_memory, pages are read in this process",
     )
-
-
-def _wait(pipe: Connection, seconds: float) -> None:
-    """Wait for an answer; raise ``EndedError`` after ``seconds``.
-
-    A clock would also count the time while all processes are stopped, for example by Ctrl-Z.
-    """
-    step = min(_STEP_MAX, max(_STEP_MIN, seconds / _STEPS))
-    while not pipe.poll(step):
-        seconds -= step
-        if seconds < 0:
-            raise EndedError("too_slow")
 
 
 def _serve(

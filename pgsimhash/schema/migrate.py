@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
-from pgsimhash.db.server_errors import LOST, Translation, raised_by_schema, server_words
+from pgsimhash.db.server_errors import BY_STATE, LOST, Translation, raised_by_schema, server_words
 from pgsimhash.errors import SchemaError, StoreError, install_command, invalid_argument
 from pgsimhash.schema.deployed import is_compatible, is_other_build
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
@@ -306,28 +306,21 @@ def refusals_translated() -> Iterator[None]:
         own_driver = isinstance(original, psycopg.Error)
         words = server_words(original) if own_driver else str(original).strip()
         state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
-        translation = LOST if error.connection_invalidated else _BY_STATE.get(state, _OTHER)
+        translation = BY_STATE.get(state, _OTHER) if state != "42501" else _NOT_PERMITTED
+        if error.connection_invalidated:
+            translation = LOST
         raise raised_by_schema(state, words) or translation.about(words) from error
 
 
-_REFUSED: Final = "the database refuses to migrate, and nothing changed"
-_OTHER: Final = Translation("refused", _REFUSED, "correct that, and migrate again")
-_BY_STATE: Final = {
-    "25P02": Translation(
-        "wrong_transaction",
-        "the connection's transaction has failed",
-        "roll it back before migrating",
-    ),
-    "25006": Translation(
-        "read_only", "the database is read-only here", "connect to the primary server"
-    ),
-    "42501": Translation(
-        "not_permitted",
-        "the database refuses to migrate",
-        "connect as a user who may create a schema in it; or have an administrator run CREATE "
-        "SCHEMA ... AUTHORIZATION for this user, or the script that `pgsimhash migrate --sql` "
-        "prints",
-    ),
-    "57014": Translation("gave_up", _REFUSED, "raise statement_timeout, if it was that"),
-    "55P03": Translation("locked", _REFUSED, "migrate again"),
-}
+_OTHER: Final = Translation(
+    "refused",
+    "the database refuses to migrate, and nothing changed",
+    "correct that, and migrate again",
+)
+_NOT_PERMITTED: Final = Translation(
+    "not_permitted",
+    "the database refuses to migrate",
+    "connect as a user who may create a schema in it; or have an administrator run CREATE "
+    "SCHEMA ... AUTHORIZATION for this user, or the script that `pgsimhash migrate --sql` "
+    "prints",
+)

@@ -1,38 +1,34 @@
 """Simhashes in your own tables and queries, with SQLAlchemy.
 
-For your own tables there are :class:`SIMHASH`, :class:`SimhashMixin`, :func:`simhash_columns` and
-:func:`simhash_lock`, which only need PostgreSQL 14. For joins with the package's tables there are
+For your own tables there are :class:`SIMHASH` and :func:`simhash_lock`, which only need PostgreSQL
+14. For joins with the package's tables there are
 :class:`Page`, :class:`Collection`, :data:`clusters`, :func:`find` and :func:`near_pages`. All
 tables are in ``metadata.tables``, such as ``"pgsimhash.runs"``.
 """
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex
+from typing import Any, Final, SupportsIndex
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Column, ColumnElement, Index, Integer, Text, column, func
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import Mapped, MappedColumn, declarative_base, mapped_column, relationship
-from sqlalchemy.schema import SchemaItem
-from sqlalchemy.types import NullType
+from sqlalchemy.orm import Mapped, Mapper, declarative_base, relationship
 
 from pgsimhash.db.schema_names import SCHEMA, check_schema_name, read_sql
 from pgsimhash.errors import check_type, invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.schema.scripts import prefix_of
-from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, Permutation, get_layout
+from pgsimhash.search.layout import DISTANCE_MAX, get_layout
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name
 
 __all__ = [
     "SIMHASH",
     "Collection",
     "Page",
-    "SimhashMixin",
     "clusters",
     "find",
     "metadata",
     "near_pages",
-    "simhash_columns",
     "simhash_lock",
 ]
 
@@ -40,138 +36,43 @@ __all__ = [
 # -- The project's own tables ---------------------------------------------------------------------
 
 
-def simhash_columns(
-    name: str = "simhash", layout: str = DEFAULT_LAYOUT.name, *, nullable: bool = True
-) -> list[SchemaItem]:
-    """Return the columns and indexes that a table needs for searches by simhash.
+@sa.event.listens_for(sa.Table, "after_parent_attach")
+def _add_prefixes(table: sa.Table, _metadata: sa.MetaData) -> None:
+    """Add what searches need to a new table: prefix columns, and indexes."""
+    for simhash in list(table.columns):
+        if not isinstance(simhash.type, SIMHASH) or simhash.type.layout is None:
+            continue
+        for permutation in get_layout(simhash.type.layout).permutations:
+            name = prefix_name(simhash.name, permutation)
+            # A copy of a table, or the table of a revision of Alembic, has it already.
+            if name in table.columns:
+                continue
+            if len(name.encode()) > _LONGEST:
+                raise invalid_argument(
+                    f"the name of the column {name} would have more than {_LONGEST} bytes, which "
+                    f"PostgreSQL truncates; give {simhash.name} a shorter one"
+                )
+            # This parameter style does not double percent signs.
+            dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
+            # Nor is a colon the mark of a value.
+            quoted = dialect.identifier_preparer.quote(simhash.name).replace(":", "\\:")
+            filled = sa.Computed(prefix_of(permutation, quoted, "::bigint"), persisted=True)
+            prefix = Column(name, BigInteger, filled, info={_IS_PREFIX: True})
+            table.append_column(prefix)
+            if permutation.number == 1 and not simhash.index:
+                Index(None, simhash)
+            Index(None, prefix, simhash)
 
-    These are the column itself; a generated column ``<name>_prefix_<n>`` for each permutation of
-    the layout; an index on the simhash; and an index on each prefix together with the simhash. The
-    indexes are named by the convention of the table's metadata (``ix_<table>_<name>_prefix_<n>`` if
-    it has none). ``nullable`` says whether rows may have no simhash.
-    """
-    permutations = get_layout(layout).permutations
-    return [
-        Column(name, SIMHASH(layout), nullable=nullable),
-        *(
-            Column(prefix_name(name, each), BigInteger, _filled(name, each))
-            for each in permutations
-        ),
-        Index(None, name),
-        *(Index(None, prefix_name(name, each), name) for each in permutations),
-    ]
 
-
-def _filled(name: str, permutation: Permutation) -> sa.Computed:
-    prefix = prefix_name(name, permutation)
-    if len(prefix.encode()) > _LONGEST:
-        raise invalid_argument(
-            f"the name of the column {prefix} would have more than {_LONGEST} bytes, which "
-            f"PostgreSQL truncates; give {name} a shorter one"
-        )
-    # This parameter style does not double percent signs.
-    dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
-    # Nor is a colon the mark of a value.
-    quoted = dialect.identifier_preparer.quote(name).replace(":", "\\:")
-    return sa.Computed(prefix_of(permutation, quoted, "::bigint"), persisted=True)
+@sa.event.listens_for(Mapper, "instrument_class")
+def _leave_out_prefixes(mapper: Mapper[Any], _class: type) -> None:
+    """Map no prefix columns, so that no object loads them."""
+    prefixes = {each.name for each in mapper.persist_selectable.c if each.info.get(_IS_PREFIX)}
+    mapper.exclude_properties = {*(mapper.exclude_properties or ()), *prefixes}
 
 
 _LONGEST: Final = 63
-
-
-class SimhashMixin:
-    """Give an ORM class a searchable simhash, with its prefix columns and indexes.
-
-    The class gets an attribute ``simhash`` in the layout ``__simhash_layout__``, unless it defines
-    one itself or sets that to None. A class of SQLModel defines it. Your own attribute without a
-    type, such as ``mapped_column(comment=...)``, gets the type. Every other ``SIMHASH`` column with
-    a layout becomes searchable as well. The prefix columns are generated by the server and
-    deferred, so no object loads them. Put the mixin before the declarative base:
-    ``class Article(SimhashMixin, Base)``.
-
-    Two transactions that look for near rows and insert at the same time both find none, unless they
-    execute :func:`simhash_lock` first.
-    """
-
-    __simhash_layout__: ClassVar[str | None] = DEFAULT_LAYOUT.name
-
-    if TYPE_CHECKING:
-        # An own attribute may be Mapped[int]; a type checker refuses that over int | None.
-        simhash: Mapped[Any]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        if "__mapper__" in vars(cls):
-            raise invalid_argument(
-                f"write class {cls.__name__}(SimhashMixin, ...), the declarative base after it"
-            )
-        # Mixins and abstract classes have no table; their subclasses do.
-        has_table = hasattr(cls, "registry") or hasattr(cls, "__tablename__")
-        if has_table and not vars(cls).get("__abstract__"):
-            layout = cls.__simhash_layout__
-            if layout is not None:
-                _give_simhash(cls, layout)
-            _add_prefixes(cls)
-        super().__init_subclass__(**options)
-
-
-_LAST: Final = 1_000_000
-
-
-def _give_simhash(cls: type[SimhashMixin], layout: str) -> None:
-    present = getattr(cls, "simhash", None)
-    if hasattr(cls, "model_config") and _column_of("simhash", present) is None:
-        # Pydantic drops the values of attributes that are not its fields.
-        raise invalid_argument(
-            f"{cls.__name__} is a SQLModel class, so it declares the field itself: simhash: int | "
-            f"None = Field(default=None, sa_type=SIMHASH({layout!r}))"
-        )
-    if present is None:
-        cls.simhash = mapped_column(SIMHASH(layout))
-    elif isinstance(present, MappedColumn) and isinstance(present.column.type, NullType):
-        # SQLAlchemy would derive INTEGER from int.
-        present.column.type = SIMHASH(layout)
-
-
-def _add_prefixes(cls: type) -> None:
-    present = {
-        key: _column_of(key, value)
-        for base in reversed(cls.__mro__)
-        for key, value in list(vars(base).items())
-    }
-    for key, simhash in present.items():
-        if simhash is None or not isinstance(simhash.type, SIMHASH) or simhash.type.layout is None:
-            continue
-        name = simhash.name or key
-        for permutation in get_layout(simhash.type.layout).permutations:
-            prefix = prefix_name(name, permutation)
-            if hasattr(cls, prefix):
-                continue
-            # Placed after the simhash column.
-            column: MappedColumn[int] = mapped_column(
-                prefix, BigInteger, _filled(name, permutation), deferred=True, sort_order=_LAST
-            )
-            _index(column.column, name, alone=permutation.number == 1)
-            setattr(cls, prefix, column)
-
-
-def _column_of(key: str, value: object) -> Column[Any] | None:
-    if isinstance(value, MappedColumn):
-        return value.column
-    kind = getattr(value, "sa_type", None)  # of a Field of SQLModel
-    own: Column[Any] | None = Column(key, kind) if isinstance(kind, SIMHASH) else None
-    return value if isinstance(value, Column) else own
-
-
-def _index(prefix: Column[Any], name: str, *, alone: bool) -> None:
-    # Once, because copies of the table copy its indexes too.
-    @sa.event.listens_for(prefix, "after_parent_attach", once=True)
-    def attached(prefix: Column[Any], table: sa.Table) -> None:
-        # With index=True the column has created its own.
-        if alone and not table.c[name].index:
-            Index(None, table.c[name])
-        Index(None, prefix, table.c[name])
-
-
+_IS_PREFIX: Final = "pgsimhash.prefix"
 _PG_CLASS: Final = 1259
 """The first key of the lock, the oid of pg_class; the second is the oid of the table."""
 
@@ -198,32 +99,24 @@ def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
 
 metadata = sa.MetaData(schema=SCHEMA)
 
+# PostgreSQL's names of types, for reflection; here with the one that SQL files use.
 _TYPES: Final[dict[str, Any]] = {
-    "bigint": BigInteger,
-    "bigint[]": postgresql.ARRAY(BigInteger),
-    "boolean": sa.Boolean,
-    "bytea": sa.LargeBinary,
-    "integer": Integer,
-    "interval": sa.Interval,
-    "smallint": sa.SmallInteger,
-    "text": Text,
+    **postgresql.base.ischema_names,
     "timestamptz": sa.DateTime(timezone=True),
-    "timestamptz[]": postgresql.ARRAY(sa.DateTime(timezone=True)),
-    "uuid": sa.Uuid,
 }
 _TABLE: Final = re.compile(r"^CREATE TABLE pgsimhash\.(\w+) \((.*?)^\)", re.DOTALL | re.MULTILINE)
 # Without the prefix columns, which depend on the layout.
-_COLUMN: Final = re.compile(r"^    (?!prefix_)([a-z_]+) ([a-z]+(?:\[\])?)", re.MULTILINE)
+_COLUMN: Final = re.compile(r"^    (?!prefix_)([a-z_]+) ([a-z]+)(\[\])?", re.MULTILINE)
 _KEY: Final = re.compile(r"PRIMARY KEY \((.*)\)")
 
 
 def _read_table(name: str, body: str) -> None:
     """Add a table of ``sql/tables.sql`` to the metadata, with its keys."""
     (key,) = _KEY.findall(body)
-    columns = [
-        Column(each, SIMHASH() if each in ("simhash", "structure") else _TYPES[kind])
-        for each, kind in _COLUMN.findall(body)
-    ]
+    columns: list[Column[Any]] = []
+    for each, kind, array in _COLUMN.findall(body):
+        known = SIMHASH() if each in ("simhash", "structure") else _TYPES[kind]
+        columns.append(Column(each, postgresql.ARRAY(known) if array else known))
     table = sa.Table(name, metadata, *columns, sa.PrimaryKeyConstraint(*key.split(", ")))
     if "REFERENCES" in body:
         referred = f"{SCHEMA}.collections.collection_id"

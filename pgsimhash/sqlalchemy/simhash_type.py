@@ -6,11 +6,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Self, SupportsIndex
+from typing import Any, Final, SupportsIndex
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    BinaryExpression,
     BindParameter,
     Boolean,
     Column,
@@ -34,10 +35,13 @@ from sqlalchemy.types import NullType, TypeDecorator
 from pgsimhash.errors import ArgumentError, invalid_argument
 from pgsimhash.hashing.bits import BITS, check_distance, check_simhash, from_bigint, to_bigint
 from pgsimhash.schema.scripts import prefix_of
-from pgsimhash.search.layout import Layout, Permutation, get_layout
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, Permutation, get_layout
 
-_BY_ORDER: Final = {operators.lt, operators.le, operators.gt, operators.ge}
-_BETWEEN: Final = {operators.between_op, operators.not_between_op}
+_BY_ORDER: Final = {
+    operators.lt, operators.le, operators.gt, operators.ge,
+    operators.between_op, operators.not_between_op,
+}  # fmt: skip
+_EQUALS_ANY: Final = operators.custom_op[Any]("= ANY", is_comparison=True)
 
 
 class RefusedValueError(ArgumentError, DontWrapMixin):
@@ -58,8 +62,8 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
     def within(self, other: object, distance: SupportsIndex) -> ColumnElement[bool]:
         """Return the condition that the column and another simhash differ in few bits at most.
 
-        It is exact, uses the indexes of :func:`pgsimhash.sqlalchemy.simhash_columns`, and is never
-        true if the column is NULL.
+        It is exact, uses the indexes that come with :class:`SIMHASH`, and is never true if the
+        column is NULL.
 
         Args:
             other: an ``int`` from 0 to 2**64-1, or an expression, such as another table's column.
@@ -70,16 +74,17 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         layout = _layout_of(origins[0]) if len(origins) == 1 else None
         if layout is None:
             raise invalid_argument(
-                f"{column} has no prefix columns for lookups: create it with "
-                "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
-                "a collection with find()"
+                f"{column} has no prefix columns for lookups: give it a type with a layout, "
+                f"such as SIMHASH({DEFAULT_LAYOUT.name!r}), or search a collection with find()"
             )
         limit = check_distance(distance, layout.distances[-1])
-        return _Within(column, as_simhash(other), _lookup(origins[0], layout.name, limit))
+        lookup = _lookup(origins[0], layout.name, limit)
+        near = _Near(as_simhash(other), lookup)
+        return BinaryExpression(column, near, _EQUALS_ANY, type_=_BOOLEAN)
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
         """Refuse comparisons that would use the order of the signed number."""
-        if op in _BY_ORDER | _BETWEEN:
+        if op in _BY_ORDER:
             raise invalid_argument(
                 "simhashes cannot be ordered, because the server's bigint is signed: use "
                 ".within(simhash, distance); to read in pages, compare sqlalchemy.type_coerce("
@@ -92,8 +97,11 @@ class SIMHASH(TypeDecorator[int]):
     """A simhash: an ``int`` from 0 to 2**64-1 in Python, a ``bigint`` in the database.
 
     Args:
-        layout: the name of the layout whose prefix columns accompany the column; ``within`` needs
-            them. :func:`pgsimhash.sqlalchemy.simhash_columns` creates them.
+        layout: the name of the column's layout, such as "22+21+21"; without one, ``within`` cannot
+            search it. The column's table gets a generated column ``<name>_prefix_<n>`` for each
+            permutation of the layout, an index on the simhash, and an index on each prefix together
+            with the simhash. The naming convention of the metadata names them, by default
+            ``ix_<table>_<name>_prefix_<n>``. No object of the ORM loads the prefixes.
     """
 
     impl = BigInteger
@@ -138,6 +146,7 @@ def as_simhash(value: object) -> ColumnElement[int]:
 
 
 _SIMHASH: Final = SIMHASH()
+_BOOLEAN: Final = Boolean()
 
 
 def prefix_name(name: str, permutation: Permutation) -> str:
@@ -171,13 +180,11 @@ class _Lookup:
     layout: Layout
     distance: int
     flips: list[BindParameter[str]]
-    """The arrays of flips as text, because drivers adapt arrays slowly."""
-    places: list[int]
-    """For each permutation the place of its flips."""
+    """For each permutation an array as text, because drivers adapt arrays slowly."""
 
 
-class _Within(ColumnElement[bool]):
-    """Whether a column is in an array of the simhashes of its table within a distance.
+class _Near(ColumnElement[Any]):
+    """The array of the simhashes of a table within a distance.
 
     The table is read separately, independent of the surrounding statement: the indexes contain all
     needed columns. The probes are arrays from subqueries, which hides their elements from the
@@ -187,45 +194,21 @@ class _Within(ColumnElement[bool]):
     It is one element, because SQLAlchemy takes time for each, about as long as a lookup.
     """
 
-    type = Boolean()
+    type = ARRAY(_SIMHASH)
     _traverse_internals = [  # noqa: RUF012
-        ("column", InternalTraversal.dp_clauseelement),
         ("sought", InternalTraversal.dp_clauseelement),
         ("flips", InternalTraversal.dp_clauseelement_list),
         ("lookup", InternalTraversal.dp_plain_obj),
     ]
 
-    def __init__(
-        self, column: ColumnElement[Any], sought: ColumnElement[int], lookup: _Lookup
-    ) -> None:
-        self.column, self.sought = column, sought
-        self.lookup, self.flips = lookup, lookup.flips
+    def __init__(self, sought: ColumnElement[int], lookup: _Lookup) -> None:
+        self.sought, self.flips, self.lookup = sought, lookup.flips, lookup
         # Like comparisons do, so that the ORM sees which classes the columns belong to.
-        self._propagate_attrs = column._propagate_attrs or sought._propagate_attrs
+        self._propagate_attrs = sought._propagate_attrs
 
     @property
     def _from_objects(self) -> list[FromClause]:
-        return [*self.column._from_objects, *self.sought._from_objects]
-
-    def self_group(self, against: object = None) -> Self:
-        """Return it unchanged: it is rendered in parentheses."""
-        return self
-
-
-class _Near(ColumnElement[Any]):
-    """The array of near simhashes during compilation.
-
-    A comparison with it tells SQLAlchemy's linter that the condition joins two tables.
-    """
-
-    type = ARRAY(_SIMHASH)
-
-    def __init__(self, within: _Within) -> None:
-        self.within = within
-
-    @property
-    def _from_objects(self) -> list[FromClause]:
-        return self.within.sought._from_objects
+        return self.sought._from_objects
 
 
 @lru_cache(maxsize=256)
@@ -247,34 +230,27 @@ def _lookup(column: Column[Any], layout_name: str, distance: int) -> _Lookup:
         for permutation, radius in zip(layout.permutations, layout.radii(distance), strict=True)
     ]
     # Permutations of the same width and radius share their flips.
-    distinct = list(dict.fromkeys(texts))
-    flips = [bindparam(None, text, Text(), unique=True) for text in distinct]
-    return _Lookup(column, layout, distance, flips, [distinct.index(text) for text in texts])
-
-
-@compiles(_Within, "postgresql")
-def _within_sql(element: _Within, compiler: SQLCompiler, **options: Any) -> str:
-    compared = element.column.bool_op("= ANY")(_Near(element))
-    return f"({compiler.process(compared, **options)})"
+    shared = {text: bindparam(None, text, Text(), unique=True) for text in texts}
+    return _Lookup(column, layout, distance, [shared[text] for text in texts])
 
 
 @compiles(_Near, "postgresql")
 def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
     options.pop("add_to_result_map", None)
     options["include_table"] = True
-    within, lookup, quote = element.within, element.within.lookup, compiler.preparer.quote
-    flips = [compiler.process(each, **options) for each in within.flips]
-    # Some drivers would not send a bare number as bigint.
-    sought = f"CAST({compiler.process(within.sought, **options)} AS BIGINT)"
+    lookup, quote = element.lookup, compiler.preparer.quote
     table, name = compiler.preparer.format_table(lookup.column.table), str(lookup.column.name)
-    own = f"_pgsimhash.{quote(name)}"
+    sought = compiler.process(element.sought, **options)
+    flips = [compiler.process(each, **options) for each in element.flips]
+    # Some drivers would not send a bare number as bigint.
+    query, simhash = f"CAST({sought} AS BIGINT)", f"_pgsimhash.{quote(name)}"
     # All interpolated parts are quoted, or made of numbers.
     parts = (
-        f"SELECT {own} FROM {table} AS _pgsimhash "  # noqa: S608
+        f"SELECT {simhash} FROM {table} AS _pgsimhash "  # noqa: S608
         f"WHERE _pgsimhash.{quote(prefix_name(name, permutation))} = ANY (ARRAY("
-        f"SELECT {prefix_of(permutation, sought)} # _pgsimhash_flip "
-        f"FROM unnest(CAST({flips[place]} AS BIGINT[])) AS _pgsimhash_flip)) "
-        f"AND {_bit_count(own, sought)} <= {lookup.distance}"
-        for permutation, place in zip(lookup.layout.permutations, lookup.places, strict=True)
+        f"SELECT {prefix_of(permutation, query)} # _pgsimhash_flip "
+        f"FROM unnest(CAST({flip} AS BIGINT[])) AS _pgsimhash_flip)) "
+        f"AND {_bit_count(simhash, query)} <= {lookup.distance}"
+        for permutation, flip in zip(lookup.layout.permutations, flips, strict=True)
     )
     return f"(ARRAY({' UNION ALL '.join(parts)}))"

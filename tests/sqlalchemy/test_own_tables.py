@@ -28,12 +28,10 @@ from pgsimhash.sqlalchemy import (
     SIMHASH,
     Collection,
     Page,
-    SimhashMixin,
     find,
     metadata,
     near_pages,
     pages,
-    simhash_columns,
     simhash_lock,
 )
 from tests.programs import run_program, wait_until
@@ -47,18 +45,18 @@ class Base(orm.DeclarativeBase):
     """The tables of a project."""
 
 
-class Article(SimhashMixin, Base):
+class Article(Base):
     __tablename__ = "articles"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     text: Mapped[str | None]
+    simhash: Mapped[int | None] = mapped_column(SIMHASH("22+21+21"))
 
 
-class Photo(SimhashMixin, Base):
+class Photo(Base):
     """Two simhashes with different names and layouts, in a table whose name needs quotes."""
 
     __tablename__ = "the photos"
-    __simhash_layout__ = None
 
     id: Mapped[int] = mapped_column(primary_key=True)
     shape: Mapped[int] = mapped_column("Shape", SIMHASH("32+32"))
@@ -94,6 +92,10 @@ def family(rng: np.random.Generator, count: int) -> list[int]:
             flipped = sum(1 << int(bit) for bit in rng.choice(64, bits, replace=False))
             values.append(value ^ flipped)
     return [*values, *EDGES]
+
+
+def column(name: str = "simhash", layout: str = "22+21+21") -> sa.Column[int]:
+    return sa.Column(name, SIMHASH(layout))
 
 
 # -- The type -------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def test_distances_are_those_of_python(session: orm.Session) -> None:
 
 def test_a_script_has_the_simhashes_in_it(engine: sa.Engine) -> None:
     """As bigints, including the lowest, which as a bare number would be a numeric."""
-    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
+    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), column())
     with engine.begin() as connection:
         table.create(connection)
         for number, value in enumerate(EDGES):
@@ -183,7 +185,7 @@ def test_within_finds_what_a_scan_finds(name: str, engine: sa.Engine) -> None:
     values = family(rng, 40)
     unsigned: NDArray[np.uint64] = np.array(values, dtype=np.uint64)
     key = sa.Column("id", sa.Integer, primary_key=True)
-    table = sa.Table("t", sa.MetaData(), key, *simhash_columns("hash", name))
+    table = sa.Table("t", sa.MetaData(), key, column("hash", name))
     layout = get_layout(name)
     with engine.begin() as connection:
         table.create(connection)
@@ -211,7 +213,7 @@ def test_within_finds_what_a_scan_finds(name: str, engine: sa.Engine) -> None:
     ("layout", "distance"), [("22+21+21", 13), ("32+32", 8), ("5 choose 2", 9), ("6 choose 3", 6)]
 )
 def test_a_distance_beyond_the_layout_is_refused(layout: str, distance: int) -> None:
-    table = sa.Table("t", sa.MetaData(), *simhash_columns("simhash", layout))
+    table = sa.Table("t", sa.MetaData(), column("simhash", layout))
     assert get_layout(layout).distances[-1] == distance - 1
     table.c.simhash.within(0, distance - 1)
     for wrong in (distance, -1, None, "3", 1.5, True):
@@ -219,29 +221,18 @@ def test_a_distance_beyond_the_layout_is_refused(layout: str, distance: int) -> 
             table.c.simhash.within(0, wrong)
 
 
-def mixed(*bases: Any, **body: Any) -> Any:
-    """A class of a base of its own, which comes where None is."""
-    own = type("Own", (orm.DeclarativeBase,), {})
-    key = {"__tablename__": "t", "id": sa.Column(sa.Integer, primary_key=True)}
-    return type("Wrong", tuple(base or own for base in bases), {**key, **body})
-
-
 def test_columns_and_classes_that_cannot_be_searched_are_refused() -> None:
     alone = sa.Table("t", sa.MetaData(), sa.Column("simhash", SIMHASH()))
-    bare = sa.Table("t", sa.MetaData(), sa.Column("simhash", SIMHASH("32+32")))
+    bare = column()
     made = Article.simhash.bitwise_xor(1)
     cases: list[tuple[str, Callable[[], Any]]] = [
-        ("63 bytes", lambda: simhash_columns("x" * 55)),
-        ("63 bytes", lambda: mixed(SimhashMixin, None, simhash=mapped_column("ö" * 30))),
-        ("SimhashMixin", lambda: mixed(None, SimhashMixin)),
+        ("63 bytes", lambda: sa.Table("t", sa.MetaData(), column("x" * 55))),
+        ("63 bytes", lambda: sa.Table("t", sa.MetaData(), column("ö" * 30))),
     ]
-    for column in (alone.c.simhash, bare.c.simhash, Page.simhash, sa.literal(1, SIMHASH()), made):
-        cases.append(("with find", partial(column.within, 0, 3)))
+    for unsearchable in (alone.c.simhash, bare, Page.simhash, sa.literal(1, SIMHASH()), made):
+        cases.append(("with find", partial(unsearchable.within, 0, 3)))
     for layout in ("23+21+21", "", "20 choose 10"):
-        cases.append(("layout|columns", partial(simhash_columns, "simhash", layout)))
         cases.append(("layout|columns", partial(SIMHASH, layout)))
-        body = {"__simhash_layout__": layout}
-        cases.append(("layout|columns", partial(mixed, SimhashMixin, None, **body)))
     for said, call in cases:
         with pytest.raises(ArgumentError, match=said, check=because("invalid_argument")):
             call()
@@ -251,7 +242,7 @@ def test_columns_and_classes_that_cannot_be_searched_are_refused() -> None:
 def test_columns_schemas_and_aliases_of_any_name(name: str, engine: sa.Engine) -> None:
     """The query's column is the caller's, also where an alias has a name of the inner query."""
     metadata = sa.MetaData(schema="a b")
-    table = sa.Table("t", metadata, sa.Column("id", sa.Integer), *simhash_columns(name))
+    table = sa.Table("t", metadata, sa.Column("id", sa.Integer), column(name))
     moved = engine.execution_options(schema_translate_map={"a b": "other"})
     for where, schema in ((engine, '"a b"'), (moved, "other")):
         with where.begin() as connection:
@@ -283,7 +274,7 @@ def articles(session: orm.Session) -> orm.Session:
     return session
 
 
-def test_objects_are_found_and_sorted_and_prefixes_loaded_on_request(articles: orm.Session) -> None:
+def test_objects_are_found_and_sorted_and_prefixes_are_not_loaded(articles: orm.Session) -> None:
     sought = 2**63 ^ 0b0001
     bits = Article.simhash.hamming_distance(sought)
     near = sa.select(Article, bits).where(Article.simhash.within(sought, 3))
@@ -291,8 +282,9 @@ def test_objects_are_found_and_sorted_and_prefixes_loaded_on_request(articles: o
     assert str(sa.select(Article)).count("prefix") == 0
     found = articles.execute(asked).all()
     assert [(article.id, distance) for article, distance in found] == [(1, 1), (2, 1), (3, 3)]
-    assert not any("prefix" in name for article, _ in found for name in vars(article))
-    assert (found[0][0].simhash, found[0][0].simhash_prefix_1) == (2**63, 2**63 >> 42)
+    assert found[0][0].simhash == 2**63
+    prefix = sa.select(Article.__table__.c.simhash_prefix_1).where(Article.id == 1)
+    assert articles.scalar(prefix) == 2**63 >> 42
     assert articles.scalars(asked.limit(1)).one().id == 1
 
 
@@ -341,7 +333,7 @@ def test_statements_are_compiled_once_for_a_distance(articles: orm.Session) -> N
 
     assert [hit(1, 3), hit(2, 3), hit(2**63, 3)] == [False, True, True]
     assert [hit(1, 8), hit(1, 8), hit(1, 3)] == [False, True, True]
-    alike = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
+    alike = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), column())
     assert not hit(1, 3, alike.c)
 
 
@@ -368,16 +360,16 @@ def test_columns_and_indexes_of_a_class() -> None:
     assert len(indexes(photos)) == 1 + 2 + 1 + 4
     assert indexes(photos)["ix_the photos_Shape_prefix_2"] == ["Shape_prefix_2", "Shape"]
     # In Core tables.
-    core = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
+    core = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), column())
     assert indexes(core) == indexes(articles)
     for prefix in prefixes:
-        columns = (sa.schema.CreateColumn(table.c[prefix]) for table in (core, articles))
-        assert len({str(column.compile(dialect=postgresql())) for column in columns}) == 1
+        made = (sa.schema.CreateColumn(table.c[prefix]) for table in (core, articles))
+        assert len({str(each.compile(dialect=postgresql())) for each in made}) == 1
     # Copies of the metadata have each of them once.
     assert indexes(articles.to_metadata(sa.MetaData())) == indexes(articles)
     # A naming convention counts.
     convention = {"ix": "idx__%(table_name)s__%(column_0_N_name)s"}
-    table = sa.Table("t", sa.MetaData(naming_convention=convention), *simhash_columns())
+    table = sa.Table("t", sa.MetaData(naming_convention=convention), column())
     named = {f"idx__t__{prefix}_simhash" for prefix in prefixes}
     assert set(indexes(table)) == {"idx__t__simhash", *named}
 
@@ -403,12 +395,12 @@ def test_mixins_abstract_classes_and_inheritance() -> None:
     class Root(orm.DeclarativeBase):
         pass
 
-    class Hashed(SimhashMixin):
+    class Hashed:
         title_hash: Mapped[int] = mapped_column(SIMHASH("32+32"))
 
     class Abstract(Hashed, Root):
         __abstract__ = True
-        __simhash_layout__ = "16+16+16+16"
+        simhash: Mapped[int | None] = mapped_column(SIMHASH("16+16+16+16"))
 
     class First(Abstract):
         __tablename__ = "first"
@@ -419,7 +411,7 @@ def test_mixins_abstract_classes_and_inheritance() -> None:
     class Second(Abstract):
         __tablename__ = "second"
         id: Mapped[int] = mapped_column(primary_key=True)
-        simhash: Mapped[int]
+        simhash: Mapped[int] = mapped_column(SIMHASH("16+16+16+16"), index=True)
 
     class Child(First):
         __mapper_args__ = {"polymorphic_identity": "child"}  # noqa: RUF012
@@ -429,55 +421,30 @@ def test_mixins_abstract_classes_and_inheritance() -> None:
         assert len(indexes(table)) == 1 + 2 + 1 + 4
         assert not table.c.title_hash.nullable
     assert (first.c.simhash.nullable, second.c.simhash.nullable) == (True, False)
-    assert isinstance(second.c.simhash.type, SIMHASH)
     assert Child.__table__ is first
     assert "title_hash_prefix_2" in str(
         sa.select(Child.id).where(Child.title_hash.within(1, 3)).compile(dialect=postgresql())
     )
 
 
-def test_a_column_of_the_class_s_own_without_a_type_gets_that_of_the_layout() -> None:
-    def written(column: Any, kind: Any = Mapped[int | None]) -> sa.Table:
-        made = mixed(SimhashMixin, None, __annotations__={"simhash": kind}, simhash=column)
-        table: sa.Table = made.__table__
-        return table
-
-    commented = written(mapped_column(comment="of the text"))
-    assert commented.c.simhash.comment == "of the text"
-    renamed = written(mapped_column("body"))
-    assert "body_prefix_3" in renamed.c
-    required = written(mapped_column(nullable=False), Mapped[int])
-    assert not required.c.simhash.nullable
-    for table in (commented, renamed, required, written(sa.Column(SIMHASH("22+21+21")))):
-        assert len(indexes(table)) == 4
-        (simhash,) = (each for each in table.c if isinstance(each.type, SIMHASH))
-        simhash.within(1, 3)
-    other = written(mapped_column(SIMHASH("16+16+16+16"), index=True))
-    assert sorted(str(index.name) for index in other.indexes) == [
-        "ix_t_simhash", *(f"ix_t_simhash_prefix_{number}" for number in (1, 2, 3, 4)),
-    ]  # fmt: skip
-
-
-def test_a_dataclass_takes_a_simhash_that_it_names() -> None:
+def test_a_dataclass_and_a_decorated_class() -> None:
     class Root(orm.MappedAsDataclass, orm.DeclarativeBase):
         pass
 
-    class Note(SimhashMixin, Root):
+    class Note(Root):
         __tablename__ = "notes"
         id: Mapped[int] = mapped_column(primary_key=True)
-        simhash: Mapped[int | None] = mapped_column(default=None)
+        simhash: Mapped[int | None] = mapped_column("body", SIMHASH("22+21+21"), default=None)
 
-    assert Note(id=1, simhash=7).simhash == 7
-    assert isinstance(Note.__table__.c.simhash.type, SIMHASH)
-
-
-def test_a_decorated_class_and_a_base_with_the_mixin() -> None:
     key = {"__tablename__": "t", "id": sa.Column(sa.Integer, primary_key=True)}
-    decorated: Any = orm.registry().mapped(type("Decorated", (SimhashMixin,), key))
-    plain = mixed(type("Root", (SimhashMixin, orm.DeclarativeBase), {}))
-    for made in (decorated, plain):
-        assert len(indexes(made.__table__)) == 4
-    assert plain.simhash is not decorated.simhash
+    decorated: Any = orm.registry().mapped(type("Decorated", (), {**key, "simhash": column()}))
+    assert Note(id=1, simhash=7).simhash == 7
+    each: Any
+    for each in (Note, decorated):
+        assert len(indexes(each.__table__)) == 4
+        each.simhash.within(1, 3)
+        assert not any("prefix" in name for name in vars(each))
+    assert "body_prefix_3" in Note.__table__.c
 
 
 # -- Plans ----------------------------------------------------------------------------------------
@@ -673,7 +640,7 @@ def test_the_metadata_is_that_of_the_tables_and_can_be_copied() -> None:
 
 def test_of_concurrent_rows_one_is_new(engine: sa.Engine) -> None:
     key = sa.Column("id", sa.Integer, sa.Identity())
-    notes = sa.Table('the "notes"', sa.MetaData(), key, *simhash_columns())
+    notes = sa.Table('the "notes"', sa.MetaData(), key, column())
     notes.create(engine)
     together = threading.Barrier(4)
 
@@ -701,17 +668,14 @@ def test_the_lock_applies_to_one_table(engine: sa.Engine) -> None:
             other.execute(simhash_lock(Article.__table__))
 
 
-def class_of_sqlmodel(name: str, **fields: Any) -> Any:
-    """A table of SQLModel with the mixin, and with these optional fields of integers."""
-    sqlmodel = pytest.importorskip("sqlmodel")
-    fields = {"id": sqlmodel.Field(default=None, primary_key=True), **fields}
-    body = {"__module__": __name__, "__annotations__": dict.fromkeys(fields, int | None), **fields}
-    return type(sqlmodel.SQLModel)(name, (SimhashMixin, sqlmodel.SQLModel), body, table=True)
-
-
 def test_a_class_of_sqlmodel_has_its_simhash(engine: sa.Engine) -> None:
-    field = pytest.importorskip("sqlmodel").Field(default=None, sa_type=SIMHASH("22+21+21"))
-    item = class_of_sqlmodel("Item", simhash=field)
+    sqlmodel = pytest.importorskip("sqlmodel")
+    fields = {
+        "id": sqlmodel.Field(default=None, primary_key=True),
+        "simhash": sqlmodel.Field(default=None, sa_type=SIMHASH("22+21+21")),
+    }
+    body = {"__module__": __name__, "__annotations__": dict.fromkeys(fields, int | None), **fields}
+    item = type(sqlmodel.SQLModel)("Item", (sqlmodel.SQLModel,), body, table=True)
     names = {index.name for index in item.__table__.indexes}
     assert names == {"ix_item_simhash", *(f"ix_item_simhash_prefix_{n}" for n in (1, 2, 3))}
     item.metadata.create_all(engine, [item.__table__])
@@ -723,33 +687,20 @@ def test_a_class_of_sqlmodel_has_its_simhash(engine: sa.Engine) -> None:
         assert session.scalars(sa.select(item).where(item.simhash.within(0, 3))).all() == []
 
 
-@pytest.mark.parametrize("fields", [{}, {"simhash": None}, {"simhash": 5}])
-def test_a_class_of_sqlmodel_without_the_field_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=r"Field.*SIMHASH", check=because("invalid_argument")):
-        class_of_sqlmodel("Lost", **fields)
-
-
 TYPED = """
 from typing import assert_type
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from pgsimhash.sqlalchemy import SimhashMixin
+from pgsimhash.sqlalchemy import SIMHASH
 
 class Base(DeclarativeBase):
     pass
 
-class Plain(SimhashMixin, Base):
+class Article(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
+    simhash: Mapped[int] = mapped_column(SIMHASH("22+21+21"))
 
-class Sure(SimhashMixin, Base):
-    id: Mapped[int] = mapped_column(primary_key=True)
-    simhash: Mapped[int]
-
-class Commented(SimhashMixin, Base):
-    id: Mapped[int] = mapped_column(primary_key=True)
-    simhash: Mapped[int | None] = mapped_column(comment="of the text")
-
-assert_type(Sure().simhash, int)
-Plain.simhash.within(5, 3), Sure.simhash.within(5, 3)
+assert_type(Article().simhash, int)
+Article.simhash.within(5, 3)
 """
 
 
