@@ -1,6 +1,6 @@
 """Compare what two crawls saw: pages that changed, moved, came and went."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date
@@ -40,6 +40,10 @@ class CrawlChange(WithWords):
     distance: int | None
     earlier_page_id: int | None
     later_page_id: int | None
+
+
+Outcomes = dict[Outcome, tuple[int, list[CrawlChange]]]
+"""The number of pages by outcome, and the first of them."""
 
 
 class CrawlComparison(NamedTuple):
@@ -113,3 +117,14 @@ def _changes(
             for change in batch:
                 before, after = map(texts.get, (change.earlier_page_id, change.later_page_id))
                 yield replace(change, words=kept_words(before, after))
+
+
+def first_of_each(changes: Iterable[CrawlChange], most: int) -> Outcomes:
+    """Return for each outcome the number of pages, and the first of them."""
+    outcomes: Outcomes = {}
+    for change in changes:
+        count, first = outcomes.get(change.change, (0, []))
+        if len(first) < most and change.url is not None:
+            first.append(change)
+        outcomes[change.change] = count + change.pages, first
+    return outcomes

@@ -14,6 +14,7 @@ import click
 
 import pgsimhash
 from pgsimhash import analysis, html_reports
+from pgsimhash.analysis.crawls import first_of_each
 from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import invalid_argument
 from pgsimhash.schemes import DEFAULT_NAME
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pgsimhash.pages.records import PageItem
 
 _FAILURES_SHOWN: Final = 20
+_SHOWN: Final = 20  # pages of each outcome
 
 
 @click.group()
@@ -89,21 +91,23 @@ def explain(
 
 @analyse.command()
 @click.argument("url")
-@options.flag("--diff", "Compare the words too, of stored Markdown.")
+@options.html_page
 @options.with_store
-def history(store: pgsimhash.Store, url: str, diff: bool) -> None:
+def history(store: pgsimhash.Store, url: str, output: Path | None) -> None:
     """Show how a page changed over time.
 
     Prints a JSON line for each version, in order of arrival. A change is "same" for an equal text,
     "edited" for another at 0 to 8 bits, "rewritten" at 9 or more, and "redesign" for a different
-    template at up to 8. "seen_at" is when a version was last seen. Exits with 1 if the page is
-    unknown.
+    template at up to 8. "removed" and "added" are words, if Markdown is stored. "seen_at" is when a
+    version was last seen. Exits with 1 if the page is unknown.
     """
-    versions = analysis.versions(store, url, markdown=diff)
+    versions = analysis.versions(store, url)
     if show.for_people():
         people.history(versions)
     else:
         show.rows(row.as_json() for row in versions)
+    if output is not None:
+        show.write_file(output, html_reports.history_page(versions))
 
 
 def _as_crawl(word: str) -> int | date:
@@ -121,9 +125,14 @@ def _as_crawl(word: str) -> int | date:
 )
 @click.argument("later", metavar="[RUN|DATE]", required=False, callback=options.checked(_as_crawl))
 @options.as_csv
+@options.html_page
 @options.with_store
 def crawls(
-    store: pgsimhash.Store, earlier: int | date | None, later: int | date | None, as_csv: bool
+    store: pgsimhash.Store,
+    earlier: int | date | None,
+    later: int | date | None,
+    as_csv: bool,
+    output: Path | None,
 ) -> None:
     """Compare what two crawls saw.
 
@@ -131,14 +140,16 @@ def crawls(
     last two runs that ended. In a pipe it prints a JSON line for each page that is "changed", with
     its words if Markdown is stored, "moved" to a new URL, "new", "gone" (404 or 410), "missing",
     though the later crawl ended and visited half of the host, or "not_visited". The last line has
-    the number of "unchanged" pages.
+    the number of "unchanged" pages. -o writes a page with the first of each kind instead.
     """
-    for_people = show.for_people() and not as_csv
-    found = analysis.compare_crawls(
-        store, earlier, later, examples=people.EXAMPLES if for_people else None
-    )
-    if for_people:
-        people.crawls(found)
+    is_short = output is not None or (show.for_people() and not as_csv)
+    found = analysis.compare_crawls(store, earlier, later, examples=_SHOWN if is_short else None)
+    if is_short:
+        outcomes = first_of_each(found.changes, _SHOWN)
+        if show.for_people():
+            people.crawls(found, outcomes)
+        if output is not None:
+            show.write_file(output, html_reports.crawls_page(found, outcomes))
         return
     columns = ("change", "pages", "url", "moved_from", "title", "distance", "removed", "added")
     show.rows((change.as_json() for change in found.changes), columns if as_csv else ())
@@ -164,9 +175,6 @@ def report(store: pgsimhash.Store, output: Path | None, **grouping: Any) -> None
     of -o to report.html, or beside a file of that name which is not its own. In a pipe it prints
     one JSON line with the statistics of `status` and more.
     """
-    if output is None and not show.for_people():
-        # The JSON line shows no members.
-        grouping["members"] = 0
     with show.console().status("reading the collection"):
         summarized = analysis.report(store, **grouping)
     if show.for_people():

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pgsimhash.analysis.changes import Version, WithWords
     from pgsimhash.analysis.comparison import Comparison
-    from pgsimhash.analysis.crawls import CrawlChange, CrawlComparison
+    from pgsimhash.analysis.crawls import CrawlComparison, Outcomes
     from pgsimhash.analysis.reports import Report
     from pgsimhash.pages.records import CollectionStatus, RunRecord, Verdict
 
@@ -260,7 +260,7 @@ def history(versions: Sequence[Version]) -> None:
             (seen, "dim"),
         )
         _print_words(version, EXAMPLES)
-    hint("what changed: pgsimhash analyse explain URL@DATE URL")
+    hint("as a page: -o history.html · two versions: pgsimhash analyse explain URL@DATE URL")
 
 
 CHANGES: Final = {
@@ -273,29 +273,23 @@ CHANGES: Final = {
 """The words and the colour of each kind of change."""
 
 
-def crawls(found: CrawlComparison) -> None:
+def crawls(found: CrawlComparison, outcomes: Outcomes) -> None:
     """Print what changed between two crawls: the counts, and the first pages of each kind."""
-    counts = Counter[str]()
-    first: dict[str, list[CrawlChange]] = {}
-    for change in found.changes:
-        counts[change.change] += change.pages
-        if change.change in _OUTCOMES and counts[change.change] <= EXAMPLES:
-            first.setdefault(change.change, []).append(change)
-    words = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items()]
+    words = (f"{count:,} {kind.replace('_', ' ')}" for kind, (count, _) in outcomes.items())
     say((", ".join(words), "bold"))
     say((f"{_crawl(found.earlier)} → {_crawl(found.later)}", "dim"))
-    for kind, pages in first.items():
+    shown = {kind: pages for kind, (_, pages) in outcomes.items() if kind in _OUTCOMES}
+    most = EXAMPLES if len(shown) <= EXAMPLES else EXAMPLES - 1
+    for kind, pages in shown.items():
         sign, style = _OUTCOMES[kind]
         say((f"{sign} {kind}", f"bold {style}"))
-        for change in pages[: EXAMPLES if len(first) <= EXAMPLES else EXAMPLES - 1]:
+        for change in pages[:most]:
             if change.moved_from:
                 say(f"  {short(change.moved_from, line_width() - 4)}")
-            say(
-                "  → " if change.moved_from else "  ",
-                short(change.url or "", line_width() - 4),
-            )
+            arrow = "  → " if change.moved_from else "  "
+            say(arrow, short(change.url or "", line_width() - 4))
             _print_words(change, 1)
-    hint("all of them: --json or --csv · one page: pgsimhash analyse history URL --diff")
+    hint("all of them: --json or --csv · as a page: -o crawls.html")
 
 
 _OUTCOMES: Final = {

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from pgsimhash.analysis.wording import counted, shortened
+
 if TYPE_CHECKING:
+    from pgsimhash.analysis.changes import Version
     from pgsimhash.analysis.comparison import Comparison
+    from pgsimhash.analysis.crawls import CrawlComparison, Outcomes
     from pgsimhash.analysis.reports import Report
 
-__all__ = ["comparison_page", "report_page"]
+__all__ = ["comparison_page", "crawls_page", "history_page", "report_page"]
 
 _POLICY: Final = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
 REPORT_MARK: Final = b'<p class="kicker">pgsimhash report'
@@ -38,6 +43,23 @@ def report_page(report: Report) -> str:
     The arguments of :func:`pgsimhash.analysis.report` bound its size.
     """
     return _render("report", report.headline, report=report)
+
+
+def crawls_page(found: CrawlComparison, outcomes: Outcomes) -> str:
+    """Return what became of pages between two crawls as one HTML page.
+
+    ``outcomes`` are those of :func:`pgsimhash.analysis.crawls.first_of_each`.
+    """
+    counts = (f"{count:,} {name.replace('_', ' ')}" for name, (count, _) in outcomes.items())
+    title = f"Pages: {', '.join(counts)}" if outcomes else "Neither crawl saw a page"
+    return _render("crawls", title, found=found, outcomes=outcomes)
+
+
+def history_page(versions: Sequence[Version]) -> str:
+    """Return the versions of a page as one HTML page, the newest first."""
+    last = versions[-1]
+    title = f"{counted(len(versions), 'version')} of {shortened(last.title or last.url, 200)}"
+    return _render("history", title, versions=versions)
 
 
 def web_link(url: str | None) -> str | None:

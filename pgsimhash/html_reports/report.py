@@ -21,6 +21,7 @@ KINDS: Final = {
 """The kinds of pages of a run, in the order of their colours, and their names."""
 
 CHANGES: Final = {
+    None: "first seen",
     "same": "the same words, but numbers or order differ",
     "edited": "edited",
     "rewritten": "rewritten",

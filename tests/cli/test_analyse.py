@@ -292,7 +292,9 @@ def test_the_exit_code_without_a_precise_distance_or_after_failures(run: Run, fo
     assert (last["copies"], last["distinct"], last["omitted"]) == (1, 3, 1)
 
 
-def test_crawls_are_json_lines_a_table_or_a_screen(run: Run, dsn: str, crawled: Store) -> None:
+def test_crawls_are_json_lines_a_table_a_screen_or_a_page(
+    run: Run, dsn: str, crawled: Store, tmp_path: Path
+) -> None:
     kept = ("--collection", "site")
     done = run("analyse", "crawls", "1", "2", *kept)
     assert (done.code, done.stderr) == (0, "")
@@ -327,6 +329,13 @@ def test_crawls_are_json_lines_a_table_or_a_screen(run: Run, dsn: str, crawled: 
         assert words in text
         assert "  a.example/old/story\n  → a.example/new/story" in text
         assert lines[-1].startswith("all of them: --json or --csv")
+    target = tmp_path / "crawls.html"
+    assert run("analyse", "crawls", "1", "2", *kept, "-o", target).stdout == ""
+    page = target.read_text(encoding="utf-8")
+    assert "<h1>Pages: 2 changed, 2 moved, 1 new, 1 gone, 1 missing, 3 not visited, 5 unc" in page
+    assert "<del>aprice40</del>" in page
+    run("analyse", "history", "https://a.example/price", *kept, "-o", target).ends(0)
+    assert "<h1>3 versions of " in target.read_text(encoding="utf-8")
 
 
 def screen(*arguments: str | Path, **variables: str) -> list[str]:
@@ -341,11 +350,11 @@ def screen(*arguments: str | Path, **variables: str) -> list[str]:
 
 def test_history_shows_the_words_that_changed(run: Run, dsn: str, crawled: Store) -> None:
     url, kept = "https://a.example/price", ("--collection", "site")
-    lines = run("analyse", "history", url, "--diff", *kept).lines
+    lines = run("analyse", "history", url, *kept).lines
     assert [(line["removed"], line["added"]) for line in lines] == [
         (None, None), (["aprice40"], ["fell"]), (["aprice41"], ["again"]),
     ]  # fmt: skip
-    shown = screen("analyse", "history", url, "--diff", *kept, "--dsn", dsn, NO_COLOR="1")
+    shown = screen("analyse", "history", url, *kept, "--dsn", dsn, NO_COLOR="1")
     print("\n".join(shown))
     assert shown[0] == "3 versions of a.example/price"
     assert "[-aprice41-] {+again+}" in shown[-3]

@@ -90,7 +90,7 @@ CASES = [
     "analyse explain URL PERCENT -c -o EVILout.html",
     "analyse explain EVIL.html EVILcopy.html", "analyse explain URLunknown URL -c",
     "analyse explain EVIL 0 -o EVIL/EVIL", "analyse history URL -c",
-    "analyse history URL --diff -c", "analyse crawls -c", "analyse crawls 1 EVIL -c",
+    "analyse history URL -c -o EVILout.html", "analyse crawls -c", "analyse crawls 1 EVIL -c",
     "analyse history URLunknown -c", "analyse history URL -c --seen-at EVIL",
     "analyse report -c -o EVILout.html", "analyse parameters -c",
     "analyse template EVIL.html EVIL.jsonl", "analyse template parts.jsonl --content .x",

@@ -1,6 +1,7 @@
 """The HTML pages in a real headless Chromium: they fit, run nothing, and send no requests.
 
-Without a browser these tests are skipped, unless PGSIMHASH_TEST_BROWSER is "required".
+Without a browser these tests are skipped, unless PGSIMHASH_TEST_BROWSER is "required". Those of
+accessibility need axe-core too: `npm install --no-save --prefix build axe-core`.
 """
 
 import json
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.html_reports.test_pages import hostile_pages
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -25,6 +27,9 @@ pytestmark = pytest.mark.skipif(
     not (PROGRAM and DRIVER) and not REQUIRED,
     reason="no Chromium; on Debian: apt-get install chromium chromium-driver",
 )
+
+AXE = ROOT / "build" / "node_modules" / "axe-core" / "axe.min.js"
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="npm install --prefix build axe-core")
 
 SIZES = {"small phone": (320, 640), "phone": (400, 844), "desktop": (1280, 800)}
 SCHEMES = ("light", "dark")
@@ -153,3 +158,32 @@ def test_the_test_detects_a_bad_page(driver: Any, tmp_path: Path) -> None:
     assert seen.hacked == 1
     assert seen.console
     assert len(seen.requests) == 2
+
+
+def violations(driver: Any, page: Path, scheme: str) -> list[tuple[str, list[str]]]:
+    """The rules of axe that a page violates with all its details open, and where."""
+    look(driver, page, SIZES["desktop"], scheme)
+    driver.execute_script(AXE.read_text(encoding="utf-8"))
+    tags = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+    found = driver.execute_async_script(
+        "axe.run({runOnly: arguments[0]}).then(arguments[1])", tags
+    )["violations"]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
+
+
+@needs_axe
+def test_the_pages_are_accessible_in_light_and_dark(pages: dict[str, Path], driver: Any) -> None:
+    for page, scheme in product(pages.values(), SCHEMES):
+        assert violations(driver, page, scheme) == [], (page.name, scheme)
+
+
+@needs_axe
+def test_a_spoilt_colour_is_found(pages: dict[str, Path], driver: Any) -> None:
+    page = pages["report"]
+    text = page.read_text(encoding="utf-8")
+    # Without the policy, which has the hash of the style.
+    start = text.index("<meta http-equiv")
+    text = text[:start] + text[text.index(">", start) + 1 :]
+    page.write_text(text.replace("--quiet:#9da7b3", "--quiet:#3a4149"), encoding="utf-8")
+    assert [rule for rule, _ in violations(driver, page, "light")] == []
+    assert [rule for rule, _ in violations(driver, page, "dark")] == ["color-contrast"]

@@ -6,18 +6,26 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
 from lxml import etree, html
 
 from pgsimhash import Store, analysis, connect
+from pgsimhash.analysis.changes import Version, compared_versions
 from pgsimhash.analysis.comparison import Comparison, Side, compared
+from pgsimhash.analysis.crawls import CrawlChange, CrawlComparison, Outcome, first_of_each
 from pgsimhash.analysis.reports import HostFigures
 from pgsimhash.hashing.bits import format_simhash, to_bigint
-from pgsimhash.html_reports import comparison_page, report_page, web_link
+from pgsimhash.html_reports import (
+    comparison_page,
+    crawls_page,
+    history_page,
+    report_page,
+    web_link,
+)
 from pgsimhash.html_reports.report import marked
-from pgsimhash.pages.records import PageRecord
+from pgsimhash.pages.records import PageRecord, RunRecord
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.search.layout import DEFAULT_LAYOUT
@@ -102,7 +110,32 @@ def hostile_pages(dsn: str) -> dict[str, str]:
     with connect(dsn, collection="hostile", create=True, keep_markdown=True) as store:
         fill(store)
         report = report_page(analysis.report(store, clusters=50))
-    return {"report": report, "comparison": comparison_page(comparison())}
+    found, history = crawl_changes()
+    return {
+        "report": report,
+        "comparison": comparison_page(comparison()),
+        "crawls": crawls_page(found, first_of_each(found.changes, 20)),
+        "history": history_page(history),
+    }
+
+
+def crawl_changes() -> tuple[CrawlComparison, list[Version]]:
+    """Changes of every kind, and versions of a page, with hostile texts."""
+    words = [[(text, kind) for text, kind in zip(TEXTS, ["same", "gone", "new"] * 5, strict=False)]]
+    run = RunRecord(1, TEXTS[0], BEGIN, BEGIN, BEGIN, *[9] * 8)
+    outcomes = get_args(Outcome)
+    changes = [
+        CrawlChange(outcome, 1, url, URLS[3], TEXTS[number], number, None, None, words=words * 4)
+        for number, outcome in enumerate(outcomes)
+        for url in URLS
+    ]
+    pages = [
+        {"url": URLS[3], "simhash": 7 << 5 * number, "fetched_at": BEGIN + timedelta(number),
+         "seen_at": BEGIN + timedelta(number + 1), "title": TEXTS[number], "structure": None,
+         "html_bytes": 9, "text_digest": number, "markdown": f"{TEXTS[number]}\n\nand the same"}
+        for number in range(6)
+    ]  # fmt: skip
+    return CrawlComparison([run], [run], iter(changes)), compared_versions(pages)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -149,7 +182,8 @@ def test_links_go_to_web_pages_only(pages: dict[str, str]) -> None:
 def test_texts_are_shown_unchanged_and_are_no_templates(pages: dict[str, str]) -> None:
     for name, text in pages.items():
         shown = "".join("".join(map(str, html.document_fromstring(text).itertext())).split())
-        for told in TEXTS[:10]:
+        # A history has the words of a change apart.
+        for told in TEXTS[5:6] if name == "history" else TEXTS[:10]:
             assert "".join(told.split()) in shown, (name, told)
         assert not re.findall(r"60481729", text)
         for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
