@@ -50,6 +50,7 @@ _CODECS: Final = {
     "iso2022_jp": "iso2022_jp_ext",
 }  # fmt: skip
 # The codecs of which Python lacks characters that browsers have, see _as_jis().
+_ISO_2022_JP: Final = re.compile(rb"\x1b\$[@B]")
 _JAPANESE: Final = frozenset({"euc_jp", "iso2022_jp_ext"})
 # What browsers decode differently from Python (Encoding Standard, index jis0208).
 _JIS_SIGNS: Final = str.maketrans(
@@ -225,12 +226,14 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
     own = html_body_declared_encoding(head) or (meta and meta[1].decode())
     labels = [codec_for(label) for label in (charset, own)]
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
+    # Browsers detect it only by its escape sequences, which no other encoding has.
+    if body.isascii() and _ISO_2022_JP.search(body):
+        names.append("iso2022_jp_ext")
     for name in names:
         with suppress(UnicodeDecodeError):
             text = body.decode(name)
             return _as_browsers(text, name).encode("utf-8", "surrogatepass")
         if name in _JAPANESE:
-            # No other encoding has escape sequences.
             nearly = _decode_nearly_valid(body, name, body.count(b"\x1b") if body.isascii() else 0)
             if nearly is not None:
                 return _as_browsers(nearly, name).encode("utf-8", "surrogatepass")

@@ -43,7 +43,7 @@ def test_the_header_and_the_page_itself_may_name_the_encoding(codec: str, text: 
     assert decode(page.encode(codec)) == page
 
 
-@pytest.mark.parametrize(("codec", "text"), TEXTS)
+@pytest.mark.parametrize(("codec", "text"), [*TEXTS, ("iso2022_jp", JAPANESE)])
 @pytest.mark.parametrize("label", [None, "utf-8"])
 def test_an_encoding_without_a_true_label(codec: str, text: str, label: str | None) -> None:
     page = f"<html><body><h1>{text[:12]}</h1><p>{text}</p></body></html>"
