@@ -9,11 +9,10 @@ import io
 import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import (
@@ -58,7 +57,7 @@ _NO_PAGES: Final = {
     "conversion": f"texts, which need {TEXT_SCHEME}",
 }
 _OK: Final = re.compile(r"2(?!06)\d\d")
-_GONE: Final = ("404", "410")
+_NO_BODY: Final = ("304", "404", "410")
 _REVISIT: Final = re.compile(r"/revisit/(identical-payload-digest|server-not-modified)\b")
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
@@ -83,113 +82,94 @@ class _NoRecordError(Exception):
         self.line = line
 
 
-class _WrongLengthError(Exception):
-    """A block does not end where its length says; ``read`` was read, and may be all of it."""
+class _Record(NamedTuple):
+    """One record of the archive: its headers, and its block, of a large one the begin."""
 
-    def __init__(self, read: bytes, is_whole: bool) -> None:
-        self.read, self.is_whole = read, is_whole
+    headers: Any
+    block: bytes
+    size: int  # of the whole block
+    may_be_cut: bool  # the file may end within the block
 
-
-class _Record:
-    """One record of the archive, read on demand."""
-
-    def __init__(self, stream: Stream, version: bytes) -> None:
-        parser = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES)
-        try:
-            self._headers = parser.parse(_header_lines(stream), version)
-        except StatusAndHeadersParserException:
-            raise _NoRecordError(f"{version!r} is not a known version of WARC") from None
-        length = self._header("Content-Length")
-        is_number = length.isascii() and length.isdigit() and len(length) < 20
-        if not (is_number or self._header("WARC-Type")):
-            raise _NoRecordError("it has neither a Content-Length nor a WARC-Type")
-        self._stream = stream
-        # Without a length, the block ends at the next record, as it does with a wrong length.
-        self._unread = int(length) if is_number else 0
-        self._block: list[bytes] = []
-        self._is_short = self._is_whole = self._may_be_cut = False
-        self._declared = ""
+    @property
+    def url(self) -> str:
         # Some crawlers write the URL in angle brackets or with spaces.
         url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
-        self._url = url.replace(" ", "%20")
+        return url.replace(" ", "%20")
 
     def item(self, name: str, number: int, reading: Reading) -> PageItem | str:
-        """Return the record's page or failure, or why it has no page, as :meth:`_page` does."""
-        try:
-            return self._page(number, reading)
-        except PageError as error:
-            if not self._declared:
-                return _NO_HTML
-            place = f"{name}#{number}"
-            with suppress(PageError):
-                place = check_url(self._url)
-            return failure(place, error, number)
-
-    def pages(
-        self, item: PageItem | str, name: str, number: int, reading: Reading
-    ) -> Iterator[PageItem]:
-        """Yield the item, or count that it is no page."""
-        if not isinstance(item, str):
-            yield item
-        elif item:
-            reading.skip(item, name, number, self._url or None)
-
-    def _page(self, number: int, reading: Reading) -> SourcePage | PageStatus | str:
-        """Return the page, or the kind of another record; that of one about the crawl is empty."""
-        texts, max_bytes = reading.texts, reading.max_bytes
-        kind = self._header("WARC-Type").lower()
-        http, head = _split_http(b"")
+        """Return the page or failure, or why it has no page: empty if it is about the crawl."""
+        kind, texts = self._header("WARC-Type").lower(), reading.texts
+        http, body, status = StatusAndHeaders("", []), self.block, ""
         if texts and kind in ("response", "resource", "revisit"):
             return _NO_TEXTS
         if kind == ("conversion" if texts else "resource"):
-            self._declared = self._header("Content-Type")
-        elif kind in ("response", "revisit") and self._url.lower().startswith(("http:", "https:")):
-            http, head = _split_http(self._read(min(self._unread, _MAX_HEADERS)))
-            mime = (http.get_header("Content-Type") or "").strip("\"' ")
-            mime = "" if _NO_TYPE.match(mime) else mime
-            identified = self._header("WARC-Identified-Payload-Type")
-            if not mime or content_type(identified).get_content_type() in _HTML_TYPES:
-                mime = mime if "html" in mime.lower() else identified
-            status = http.get_statuscode()
+            declared = self._header("Content-Type")
+        elif kind in ("response", "revisit") and self.url.lower().startswith(("http:", "https:")):
+            http, body = _split_http(self.block[:_MAX_HEADERS])
+            body += self.block[_MAX_HEADERS:] if body else b""
+            declared, status = self._declared(http), http.get_statuscode()
             if kind == "revisit":
                 if not _REVISIT.search(self._header("WARC-Profile")):
                     return "revisits"
-                if mime and content_type(mime).get_content_type() not in _HTML_TYPES:
+                if declared and content_type(declared).get_content_type() not in _HTML_TYPES:
                     return _NO_HTML
                 # Its header may be missing.
                 status = "304" if _OK.fullmatch(status or "200") else status
-            if status == "304" or status in _GONE:
-                url, is_gone = check_url(self._url), status in _GONE
-                return PageStatus(url, is_gone, self._date(http), *_validators(http), record=number)
-            if not _OK.fullmatch(status):
+            if status not in _NO_BODY and not _OK.fullmatch(status):
                 return "responses by their status"
-            self._declared = mime
         else:
             return _NO_PAGES.get(kind, "records of other kinds")
-        declared = content_type(self._declared)
-        accepted = ("text/plain",) if texts else _HTML_TYPES
-        if self._declared and declared.get_content_type() not in accepted:
+        if status in _NO_BODY:
+            about = self._date(http), *_validators(http)
+            with suppress(PageError):
+                return PageStatus(check_url(self.url), status != "304", *about, record=number)
+            return _NO_HTML
+        try:
+            return self._page(http, body, declared, number, reading)
+        except PageError as error:
+            if not declared:
+                return _NO_HTML
+            place = f"{name}#{number}"
+            with suppress(PageError):
+                place = check_url(self.url)
+            return failure(place, error, number)
+
+    def _declared(self, http: Any) -> str:
+        """Return the type of a response, as its server or the crawler names it."""
+        mime = (http.get_header("Content-Type") or "").strip("\"' ")
+        mime = "" if _NO_TYPE.match(mime) else mime
+        identified = self._header("WARC-Identified-Payload-Type")
+        if not mime or content_type(identified).get_content_type() in _HTML_TYPES:
+            return mime if "html" in mime.lower() else identified
+        return mime
+
+    def _page(
+        self, http: Any, body: bytes, declared: str, number: int, reading: Reading
+    ) -> SourcePage | str:
+        """Return the page, or why it is none."""
+        texts, max_bytes = reading.texts, reading.max_bytes
+        kind, accepted = content_type(declared), ("text/plain",) if texts else _HTML_TYPES
+        if declared and kind.get_content_type() not in accepted:
             return _NO_TEXTS if texts else _NO_HTML
-        url = check_url(self._url)
-        if kind == "response" and not head and self._unread:
+        url = check_url(self.url)
+        if not body and self.size > _MAX_HEADERS:
             raise PageError("unreadable", "its HTTP header does not end")
-        if len(head) + self._unread > max_bytes:
+        if len(body) + self.size - len(self.block) > max_bytes:
             raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
         transfer = http.get_header("Transfer-Encoding") or ""
         encoding = http.get_header("Content-Encoding") or ""
-        body, is_whole = decode_body(head + self._read(self._unread), transfer, encoding, max_bytes)
-        if not self._declared:
-            if not texts and not looks_like_html(body):
-                return _NO_HTML
-            self._declared = accepted[0]
-        charset, cut = declared.get_content_charset(), self._header("WARC-Truncated").lower()
-        cut = cut or ("" if is_whole and not self._may_be_cut else "unspecified")
-        cut = cut if cut in ("", "length", "time", "disconnect") else "unspecified"
+        body, is_whole = decode_body(body, transfer, encoding, max_bytes)
+        if not (declared or texts or looks_like_html(body)):
+            return _NO_HTML
+        cut = self._header("WARC-Truncated").lower()
+        if cut not in ("length", "time", "disconnect") and (cut or self.may_be_cut or not is_whole):
+            cut = "unspecified"
         # With the validators of a part, the rest would never be fetched.
         validators = (None, None) if cut else _validators(http)
-        page = SourcePage(url, body, charset, self._date(http), number, *validators, cut or None)
+        charset, date = kind.get_content_charset(), self._date(http)
+        page = SourcePage(url, body, charset, date, number, *validators, cut or None)
         robots = [value for name, value in http.headers if name.lower() == "x-robots-tag"]
         return replace(page, noindex=True) if any(map(says_noindex, robots)) else page
 
@@ -198,53 +178,8 @@ class _Record:
         dates = map(_date, (self._header("WARC-Date"), http.get_header("Date") or ""))
         return next(filter(None, dates), None)
 
-    def _read(self, size: int) -> bytes:
-        try:
-            data = self._stream.read(size)
-        except ShortError as short:
-            data = self._checked(short)
-        self._block.append(data)
-        self._unread = 0 if len(data) < size else self._unread - size
-        return data
-
-    def _checked(self, short: ShortError) -> bytes:
-        """Return the last bytes of a file with all of its last record, which has a wrong length."""
-        if not (_WHOLE.search(short.data[-1000:]) or _RECORD.search(short.data)):
-            # Its last lines are empty, as those of a record, or the file was cut there.
-            is_header = short.data.startswith(b"HTTP/") and not _split_http(short.data)[1].strip()
-            if is_header or not short.data.endswith(_BLOCK_ENDS):
-                raise short
-            self._may_be_cut = True
-        self._is_short = True
-        return short.data
-
-    def skip(self) -> None:
-        """Skip the rest of the block."""
-        self._is_whole = self._unread == 0
-        try:
-            self._block.append(self._stream.skip(self._unread))
-        except ShortError as short:
-            self._block.append(self._checked(short))
-
-    def next_line(self) -> bytes:
-        """Return the first line behind the block that is not empty.
-
-        Raises:
-            _WrongLengthError: it is not the first one of a record.
-        """
-        line = self._stream.readline(_MAX_HEADERS)
-        if self._is_short or (line.strip() and not _VERSION.match(line)):
-            raise _WrongLengthError(b"".join([*self._block, line]), self._is_whole)
-        return line if line.strip() else _next_line(self._stream)
-
-    def with_block(self, block: bytes) -> "_Record":
-        """Return this record with another block."""
-        other = copy(self)
-        other._stream, other._unread, other._block = Stream(io.BytesIO(block)), len(block), []
-        return other
-
     def _header(self, name: str) -> str:
-        return (self._headers.get_header(name) or "").strip()
+        return (self.headers.get_header(name) or "").strip()
 
 
 def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]:
@@ -279,27 +214,18 @@ def _read_records(
             try:
                 if not _VERSION.match(line):
                     raise _NoRecordError("there is no record here", line)
-                record = _Record(stream, line)
-                item = record.item(name, number, reading)
-                record.skip()
-                member = stream.member
+                record, line, damage = _read_record(stream, line, reading.max_bytes)
                 broken = 0
-                if isinstance(item, str):
-                    stream.idle(0)
-                try:
-                    # Reading further makes gzip verify the checksum of the last record.
-                    line = record.next_line()
-                except _WrongLengthError as wrong:
-                    line, block = _real_block(stream, wrong.read, reading.max_bytes)
-                    if wrong.is_whole:
-                        item = record.with_block(block).item(name, number, reading)
-                except DamagedError as damage:
-                    if isinstance(damage, ChecksumError) and stream.member == member:
-                        raise
-                    yield from record.pages(item, name, number, reading)
+                item = record.item(name, number, reading)
+                if not isinstance(item, str):
+                    yield item
+                else:
+                    stream.idle(len(record.block))
+                    if item:
+                        reading.skip(item, name, number, record.url or None)
+                if damage is not None:
                     number += 1
-                    raise
-                yield from record.pages(item, name, number, reading)
+                    raise damage
             except _NoRecordError as error:
                 detail = f"{error}; skipped to the next record"
                 broken += 1
@@ -317,6 +243,56 @@ def _read_records(
         yield PageFailure(f"{name}#{number}", "unreadable", f"{damage}; {lost}", skipped and number)
         return number + 1, skipped is not None
     return number, False
+
+
+def _read_record(
+    stream: Stream, version: bytes, max_bytes: int
+) -> tuple[_Record, bytes, DamagedError | None]:
+    """Return the record after its first line, the first line of the next one, and damage there."""
+    try:
+        parser = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES)
+        headers = parser.parse(_header_lines(stream), version)
+    except StatusAndHeadersParserException:
+        raise _NoRecordError(f"{version!r} is not a known version of WARC") from None
+    length = (headers.get_header("Content-Length") or "").strip()
+    is_number = length.isascii() and length.isdigit() and len(length) < 20
+    if not (is_number or headers.get_header("WARC-Type")):
+        raise _NoRecordError("it has neither a Content-Length nor a WARC-Type")
+    # Without a length, the block ends at the next record, as it does with a wrong length.
+    size = int(length) if is_number else 0
+    kept = min(size, max_bytes + _MAX_HEADERS)
+    block, skipped = b"", b""
+    is_short = may_be_cut = False
+    try:
+        block = stream.read(kept)
+        skipped = stream.skip(size - kept)
+    except ShortError as short:
+        may_be_cut, is_short = _may_be_cut(short), True
+        block, skipped = (block, short.data) if block else (short.data, b"")
+    record, member = _Record(headers, block, size, may_be_cut), stream.member
+    try:
+        # Reading further makes gzip verify the checksum of this record.
+        line = stream.readline(_MAX_HEADERS)
+        if is_short or (line.strip() and not _VERSION.match(line)):
+            line, real = _real_block(stream, block + skipped + line, max_bytes)
+            if kept == size or (is_short and not skipped):
+                record = record._replace(block=real, size=len(real))
+        return record, line if line.strip() else _next_line(stream), None
+    except DamagedError as damage:
+        if isinstance(damage, ChecksumError) and stream.member == member:
+            raise
+        return record, b"", damage
+
+
+def _may_be_cut(short: ShortError) -> bool:
+    """Return whether the file may end within its last record, which has a wrong length."""
+    if _WHOLE.search(short.data[-1000:]) or _RECORD.search(short.data):
+        return False
+    # Its last lines are empty, as those of a record, or the file was cut there.
+    is_header = short.data.startswith(b"HTTP/") and not _split_http(short.data)[1].strip()
+    if is_header or not short.data.endswith(_BLOCK_ENDS):
+        raise short
+    return True
 
 
 def _header_lines(stream: Stream) -> io.BytesIO:
