@@ -64,7 +64,7 @@ static Status read_steps(Page *page, const Tables *tables, const Node *body) {
     Status status;
     Py_BEGIN_ALLOW_THREADS
     status = read_outline(page, tables, body);
-    if (status == DONE) status = read_words(page, tables);
+    if (status == DONE) status = read_words(page, tables, false);
     Py_END_ALLOW_THREADS
     if (status == DONE) status = split_complex_runs(page, tables);
     if (status != DONE) return status;
@@ -181,6 +181,7 @@ static PyMethodDef methods[] = {
     {"vote", vote_of, METH_VARARGS, NULL},
     {"vote_texts", vote_texts, METH_VARARGS, NULL},
     {"events", events, METH_VARARGS, NULL},
+    {"vote_titles", vote_titles, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

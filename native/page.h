@@ -188,7 +188,7 @@ Visibility names_of(const Node *element, const Tables *tables, Page *page, uint3
  * complex characters until they are split. */
 enum { COPYRIGHT_SIGN = -4, DATE_SIGN = -5, FIRST_COMPLEX = -6 };
 
-Status read_words(Page *page, const Tables *tables);
+Status read_words(Page *page, const Tables *tables, bool is_plain);
 Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t length,
                 uint32_t hash, bool is_number, int32_t *number);
 Status split_complex_runs(Page *page, const Tables *tables);
@@ -251,8 +251,12 @@ Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote
 /* events.c */
 PyObject *events(PyObject *module, PyObject *arguments);
 
+/* UNSUPPORTED: only Python splits some of its words. */
+Status vote_letters(const Page *page, const Tables *tables, Vote *result);
+
 /* texts.c */
 PyObject *vote_texts(PyObject *module, PyObject *arguments);
+PyObject *vote_titles(PyObject *module, PyObject *arguments);
 
 /* module.c */
 bool read_factors(PyObject *occurrences, Factors *factors);

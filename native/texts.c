@@ -1,5 +1,5 @@
 /* The votes of plain texts, whose lines are blocks of weight 1: words_by_line() of
- * pgsimhash/html/page_words.py.
+ * pgsimhash/html/page_words.py; and of short texts.
  */
 #include <stdlib.h>
 
@@ -34,13 +34,15 @@ static bool add_owners(Page *page) {
 }
 
 /* Without the GIL, but for the words that Python splits. */
-static Status read_lines(Page *page, const Tables *tables, PyThreadState **released) {
-    Status status = read_words(page, tables);
+static Status read_text(Page *page, const Tables *tables, bool is_title,
+                        PyThreadState **released) {
+    Status status = read_words(page, tables, is_title);
     if (status == DONE && page->complex_runs.count > 0) {
         PyEval_RestoreThread(*released);
         status = split_complex_runs(page, tables);
         *released = PyEval_SaveThread();
     }
+    if (is_title) return status;
     if (status == DONE && !add_owners(page)) status = NO_MEMORY;
     if (status == DONE) status = find_kinds(page);
     if (status == DONE) status = count_words(page);
@@ -52,8 +54,10 @@ static Status vote_of_text(Text *text, const char *bytes, size_t size, const Tab
     Page *page = calloc(1, sizeof *page);
     if (page == NULL) return NO_MEMORY;
     Status status = buffer_add(&page->text, bytes, size) ? DONE : NO_MEMORY;
-    if (status == DONE) status = read_lines(page, tables, released);
-    if (status == DONE) status = vote(page, tables, factors, &text->vote);
+    if (status == DONE) status = read_text(page, tables, factors == NULL, released);
+    if (status == DONE)
+        status = factors == NULL ? vote_letters(page, tables, &text->vote)
+                                 : vote(page, tables, factors, &text->vote);
     free_page(page);
     return status;
 }
@@ -86,22 +90,15 @@ static Status vote_of_all(Text *texts, Py_ssize_t count, const Tables *tables,
     return status == UNSUPPORTED ? DONE : status;
 }
 
-/* vote_texts(tables, texts, occurrences, damping, evened) -> a vote, or None, of each text of a list,
- * which begins each line with a sign */
-PyObject *vote_texts(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *capsule, *strings, *occurrences, *votes = NULL;
-    Factors factors;
-    if (!PyArg_ParseTuple(arguments, "OO!O!dd", &capsule, &PyList_Type, &strings, &PyTuple_Type,
-                          &occurrences, &factors.damping, &factors.evened) ||
-        !read_factors(occurrences, &factors))
-        return NULL;
+/* A list with a vote, or None, for each text of a list. Without factors, letters vote. */
+static PyObject *vote_list(PyObject *capsule, PyObject *strings, const Factors *factors) {
     const Tables *tables = tables_of(capsule);
     Py_ssize_t count = PyList_Size(strings);
     Text *texts = tables == NULL ? NULL : calloc((size_t)count + 1, sizeof *texts);
     if (texts == NULL) return tables == NULL ? NULL : PyErr_NoMemory();
+    PyObject *votes = NULL;
     Status status = RAISED;
-    if (encode_texts(strings, texts, count)) status = vote_of_all(texts, count, tables, &factors);
+    if (encode_texts(strings, texts, count)) status = vote_of_all(texts, count, tables, factors);
     if (status == NO_MEMORY) PyErr_NoMemory();
     else if (status == DONE) votes = PyList_New(count);
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -113,4 +110,24 @@ PyObject *vote_texts(PyObject *module, PyObject *arguments) {
     }
     free(texts);
     return votes;
+}
+
+/* vote_texts(tables, texts, occurrences, damping, evened): each line begins with a sign */
+PyObject *vote_texts(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *capsule, *strings, *occurrences;
+    Factors factors;
+    if (!PyArg_ParseTuple(arguments, "OO!O!dd", &capsule, &PyList_Type, &strings, &PyTuple_Type,
+                          &occurrences, &factors.damping, &factors.evened) ||
+        !read_factors(occurrences, &factors))
+        return NULL;
+    return vote_list(capsule, strings, &factors);
+}
+
+/* vote_titles(tables, texts): without NUL, digest and share of unseen words */
+PyObject *vote_titles(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *capsule, *strings;
+    if (!PyArg_ParseTuple(arguments, "OO!", &capsule, &PyList_Type, &strings)) return NULL;
+    return vote_list(capsule, strings, NULL);
 }

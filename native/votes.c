@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "characters.h"
 #include "hashes.h"
 #include "page.h"
 
@@ -51,15 +52,19 @@ static void sign(Votes *votes, uint64_t hash, double weight) {
     }
 }
 
-/* Cast the vote of a feature with this sum of weights. */
-static void add_vote(Votes *votes, uint64_t hash, double sum) {
-    uint64_t units = (uint64_t)nearbyint(damped(votes, sum) * WEIGHT_UNITS);
+/* Cast the vote of a feature with these weights in the vote and in the signature. */
+static void add_weights(Votes *votes, uint64_t hash, double vote, double weight) {
+    uint64_t units = (uint64_t)nearbyint(vote * WEIGHT_UNITS);
     votes->features++;
     votes->total += units;
     for (int place = 0; place < 8; place++) votes->ones[place][hash >> (8 * place) & 255] += units;
-    double weight = sum / (sum + votes->factors->evened);
     votes->size += (uint64_t)nearbyint(weight * WEIGHT_UNITS);
     sign(votes, hash, weight);
+}
+
+/* The same of a feature with this sum of weights. */
+static void add_vote(Votes *votes, uint64_t hash, double sum) {
+    add_weights(votes, hash, damped(votes, sum), sum / (sum + votes->factors->evened));
 }
 
 /* A bit is 1 if more than half of all units voted for it. From the highest bit of a byte on, the
@@ -180,25 +185,139 @@ static double find_unseen(const Page *page) {
     return light / words;
 }
 
+static Votes *start_votes(Arena *arena, const Factors *factors) {
+    Votes *votes = arena_zeros(arena, 1, sizeof *votes);
+    if (votes == NULL) return NULL;
+    votes->factors = factors;
+    for (int bin = 0; bin < SIGNATURE_BITS; bin++) votes->least_keys[bin] = INFINITY;
+    return votes;
+}
+
+static Status count_votes(Votes *votes, const Tables *tables, Vote *result) {
+    if (votes->total == 0) return UNSUPPORTED;
+    result->simhash = simhash_of(votes);
+    result->features = votes->features;
+    fill_signature(votes, tables, result->signature);
+    return DONE;
+}
+
 Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result) {
     Arena arena = {0};
     Status status = NO_MEMORY;
     *result = (Vote){0};
-    Votes *votes = arena_zeros(&arena, 1, sizeof *votes);
-    if (votes != NULL) {
-        votes->factors = factors;
-        for (int bin = 0; bin < SIGNATURE_BITS; bin++) votes->least_keys[bin] = INFINITY;
-        status = add_word_votes(page, votes, &arena);
-        if (status == DONE) status = add_pair_votes(page, votes, &arena);
-        if (status == DONE && votes->total == 0) status = UNSUPPORTED;
-    }
+    Votes *votes = start_votes(&arena, factors);
+    if (votes != NULL) status = add_word_votes(page, votes, &arena);
+    if (status == DONE) status = add_pair_votes(page, votes, &arena);
+    if (status == DONE) status = count_votes(votes, tables, result);
     if (status == DONE && !find_digest(page, result)) status = NO_MEMORY;
-    if (status == DONE) {
-        result->simhash = simhash_of(votes);
-        result->features = votes->features;
-        result->unseen = find_unseen(page);
-        fill_signature(votes, tables, result->signature);
+    if (status == DONE) result->unseen = find_unseen(page);
+    arena_free(&arena);
+    return status;
+}
+
+/* ---- short_words() and short_weights(): letters of words, with all numbers of a text ---- */
+
+#define RUNS_MAX 1000
+#define LETTER_WEIGHT 0.2
+
+/* A run of digits, or of other characters, in a word. */
+typedef struct {
+    const uint8_t *start;
+    size_t size;
+    bool is_number;
+} Run;
+
+static int32_t find_runs(const Page *page, Run *runs) {
+    int32_t count = 0, tokens = (int32_t)(page->tokens.size / sizeof(int32_t));
+    for (int32_t i = 0; i < tokens && i < RUNS_MAX; i++) {
+        const uint32_t *place = (const uint32_t *)page->places.data + 2 * tokens_of(page)[i];
+        const uint8_t *at = page->vocabulary.keys.data + place[0], *end = at + place[1];
+        while (at < end && count < RUNS_MAX) {
+            Run run = {at, 0, is_digit(*at)};
+            while (at < end && is_digit(*at) == run.is_number) at++;
+            while (run.is_number && run.start < at - 1 && *run.start == '0') run.start++;
+            run.size = (size_t)(at - run.start);
+            runs[count++] = run;
+        }
     }
+    return count;
+}
+
+/* The numbers with spaces between, and what separates them from letters. */
+static bool join_numbers(const Run *runs, int32_t count, Buffer *text, bool *has_words) {
+    bool fits = true;
+    for (int32_t i = 0; i < count && fits; i++) {
+        *has_words = *has_words || !runs[i].is_number;
+        if (!runs[i].is_number) continue;
+        fits = (text->size == 0 || buffer_add(text, " ", 1)) &&
+               buffer_add(text, runs[i].start, runs[i].size);
+    }
+    return fits && buffer_add(text, "|", 1);
+}
+
+/* Count the windows of three characters of <word>, each with the numbers. */
+static Status count_windows(const Run *run, Buffer *text, Buffer *bordered, Map *map,
+                            int32_t *counts) {
+    size_t numbers = text->size, places[4] = {0}, place = 0;
+    bordered->size = 0;
+    if (!buffer_add(bordered, "<", 1) || !buffer_add(bordered, run->start, run->size) ||
+        !buffer_add(bordered, ">", 1))
+        return NO_MEMORY;
+    for (size_t at = 1; at <= bordered->size; at++) {
+        if (at < bordered->size && (bordered->data[at] & 0xC0) == 0x80) continue;
+        places[++place & 3] = at; /* where a character ends */
+        if (place < 3) continue;
+        size_t start = places[(place - 3) & 3];
+        int32_t number;
+        if (!buffer_add(text, bordered->data + start, at - start)) return NO_MEMORY;
+        Status status = map_number(map, murmur_64(text->data, text->size), &number);
+        text->size = numbers;
+        if (status != DONE) return status;
+        counts[number]++;
+    }
+    return DONE;
+}
+
+static Status add_letter_votes(const Page *page, Votes *votes, Arena *arena, int32_t *count) {
+    Run *runs = arena_zeros(arena, RUNS_MAX, sizeof *runs);
+    if (runs == NULL) return NO_MEMORY;
+    *count = find_runs(page, runs);
+    size_t windows = 1;
+    for (int32_t i = 0; i < *count; i++) windows += runs[i].size;
+    Map map;
+    int32_t *counts = arena_integers(arena, windows);
+    if (!map_start(&map, arena, windows)) return NO_MEMORY;
+    Buffer text = {0}, bordered = {0};
+    bool has_words = false;
+    Status status = join_numbers(runs, *count, &text, &has_words) ? DONE : NO_MEMORY;
+    for (int32_t i = 0; i < *count && status == DONE; i++)
+        if (!runs[i].is_number || !has_words)
+            status = count_windows(runs + i, &text, &bordered, &map, counts);
+    for (uint32_t slot = 0; slot <= map.mask && status == DONE; slot++) {
+        if (map.numbers[slot] == -1) continue;
+        double weight = LETTER_WEIGHT * counts[map.numbers[slot]];
+        add_weights(votes, map.keys[slot], weight, weight);
+    }
+    buffer_free(&text);
+    buffer_free(&bordered);
+    return status;
+}
+
+/* Words that Python split may have digits of other scripts from U+0600 on, or no borders. */
+static bool has_other_scripts(const Page *page) {
+    for (size_t i = 0; i < page->vocabulary.keys.size; i++)
+        if (page->vocabulary.keys.data[i] >= 0xD8) return true;
+    return false;
+}
+
+Status vote_letters(const Page *page, const Tables *tables, Vote *result) {
+    if (page->complex_runs.count > 0 && has_other_scripts(page)) return UNSUPPORTED;
+    Arena arena = {0};
+    Status status = NO_MEMORY;
+    *result = (Vote){0};
+    Votes *votes = start_votes(&arena, NULL);
+    if (votes != NULL) status = add_letter_votes(page, votes, &arena, &result->tokens);
+    if (status == DONE) status = count_votes(votes, tables, result);
     arena_free(&arena);
     return status;
 }

@@ -16,6 +16,7 @@ typedef struct {
     const Tables *tables;
     int32_t block, links;        /* the block, and how many links are open */
     size_t tokens;               /* so many, with all signs */
+    bool is_plain;               /* dates and telephone numbers get no sign */
     const uint8_t *start;        /* of the word in the text, or NULL */
     bool is_complex;             /* it has characters that do not fold alone */
     bool is_number;
@@ -194,7 +195,7 @@ static Status read_text(Scanner *scanner) {
             continue;
         }
         bool is_plus = *at == '+';
-        if (at >= date && (is_plus || (is_digit(*at) && (at == text || !is_digit(at[-1]))))) {
+        if (!scanner->is_plain && at >= date && (is_plus || (is_digit(*at) && (at == text || !is_digit(at[-1]))))) {
             const uint8_t *stop = is_plus ? phone_end(at, end) : date_end(at, end);
             if (stop != NULL) {
                 status = end_word(scanner, at);
@@ -221,7 +222,7 @@ static Status read_text(Scanner *scanner) {
     return scanner->page->complex_runs.count == 0 ? DONE : UNSUPPORTED;
 }
 
-Status read_words(Page *page, const Tables *tables) {
+Status read_words(Page *page, const Tables *tables, bool is_plain) {
     if (page->text.size > TEXT_MAX) return UNSUPPORTED;
     if (!table_start(&page->vocabulary, 2048) || !table_start(&page->complex_runs, 64))
         return NO_MEMORY;
@@ -230,7 +231,7 @@ Status read_words(Page *page, const Tables *tables) {
         !buffer_reserve(&page->token_blocks, about * sizeof(int32_t)) ||
         !buffer_reserve(&page->token_linked, about))
         return NO_MEMORY;
-    Scanner scanner = {.page = page, .tables = tables, .block = -1};
+    Scanner scanner = {.page = page, .tables = tables, .block = -1, .is_plain = is_plain};
     start_word(&scanner);
     Status status = read_text(&scanner);
     page->sign_count = (int32_t)(scanner.tokens - page->tokens.size / sizeof(int32_t));

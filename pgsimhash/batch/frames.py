@@ -163,7 +163,9 @@ def read_cells(
     if kind == "text":
         votes = vote_texts((text for text, _ in present), scheme, jobs)
         results = (
-            Cell(reason="too_short") if vote is None else Cell(vote.simhash, None, vote.signature)
+            Cell(reason="too_short")
+            if vote is None
+            else Cell(vote.simhash, signature=vote.signature)
             for vote in votes
         )
     else:

@@ -24,6 +24,9 @@ Event = tuple[str, Any] | str | None
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
+VoteFields = tuple[int, int, int, int, int, float]
+"""The fields of a ``Vote``: simhash, signature, features, tokens, digest, share of unseen words."""
+
 
 def implementation() -> Literal["C", "Python"]:
     """Return which implementation reads pages in this process; the results are the same."""
@@ -50,7 +53,7 @@ class NativePage:
 
     def vote(
         self, occurrences: tuple[float, ...], damping: float, evened: float
-    ) -> tuple[int, int, int, int, int, float] | None:
+    ) -> VoteFields | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
         return _native.vote(_tables(), self._page, occurrences, damping, evened)
 
@@ -63,11 +66,16 @@ def read(body: HtmlElement) -> NativePage | None:
 
 def vote_texts(
     outlines: list[str], occurrences: tuple[float, ...], damping: float, evened: float
-) -> list[tuple[int, int, int, int, int, float] | None]:
+) -> list[VoteFields | None]:
     """Return the fields of the ``Vote`` of each text's outline, None if Python has to read it."""
     if not is_used:
         return [None] * len(outlines)
     return _native.vote_texts(_tables(), outlines, occurrences, damping, evened)
+
+
+def vote_titles(texts: list[str]) -> list[VoteFields | None]:
+    """Return the same by ``short_weights``, without the digest, of texts without joiners."""
+    return _native.vote_titles(_tables(), texts) if is_used else [None] * len(texts)
 
 
 def is_clean(utf8: bytes) -> bool:

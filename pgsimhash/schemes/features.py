@@ -111,10 +111,11 @@ def words_of(article: Article) -> WeightedWords:
 
 
 WORDS_MAX: Final = 1_000  # words of a text that count
-_ACROSS: Final = 0.35  # larger weights of windows separate different orders of words
+_LETTERS: Final = 0.2  # the weight of three letters: five of them are about a word
 # "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.
-_JOINER: Final = re.compile(r"(?<=[^\W\d_])[-'\u2010\u2011\u2019](?=[^\W\d_])")
-_GROUPING: Final = re.compile(r"(?<=\d)[,.'\u2019](?=\d{3}(?!\d))")
+_JOINER: Final = re.compile(
+    r"(?<=[^\W\d_])[-'\u2010\u2011\u2019](?=[^\W\d_])|(?<=\d)[,.'\u2019](?=\d{3}(?!\d))"
+)
 _RUN: Final = re.compile(r"\d+|\D+")
 
 
@@ -162,9 +163,14 @@ def short_words(text: str) -> list[str]:
     Words are joined at hyphens and apostrophes, and split between digits and letters. Leading zeros
     and thousands separators are removed.
     """
-    tokens = tokenize_with_numbers(_GROUPING.sub("", _JOINER.sub("", text)))[:WORDS_MAX]
+    tokens = tokenize_with_numbers(without_joiners(text))[:WORDS_MAX]
     runs = [run for token in tokens for run in _RUN.findall(token)]
     return [_number(run) if run.isdecimal() else run for run in runs[:WORDS_MAX]]
+
+
+def without_joiners(text: str) -> str:
+    """Return text without hyphens and apostrophes in words, and without thousands separators."""
+    return _JOINER.sub("", text)
 
 
 def _number(run: str) -> str:
@@ -177,23 +183,17 @@ def short_weights(tokens: Sequence[str], article: Article) -> Mapping[str, float
     """Return the features and weights of titles, product names, messages and queries.
 
     A title has too few words for a vote of words: one typo would change a quarter of the votes. So
-    pairs of letters vote, and windows of letters across words, which depend on the order of words.
-    Numbers are part of each feature instead. So texts with different numbers share no feature, and
-    the number of numbers does not affect the similarity of words.
+    windows of three letters vote. Numbers are part of each feature instead. So texts with different
+    numbers share no feature, and the number of numbers does not affect the similarity of words.
 
-    A feature is ``numbers|letters``. Pairs of neighbouring characters of ``<word>`` have weight 1
-    per occurrence. Windows of three characters of the joined words have weight 0.35. Words of
-    scripts without spaces have no ``<`` and ``>``. If a text has only numbers, they are the words.
+    A feature is ``numbers|letters``: each window of three characters of ``<word>`` adds 0.2. Words
+    of scripts without spaces have no ``<`` and ``>``, and are a window if they are shorter. If a
+    text has only numbers, they are the words.
     """
     numbers = " ".join(token for token in tokens if token.isdecimal())
     words = [token for token in tokens if not token.isdecimal()] or tokens
     bordered = (word if is_unspaced(word) else f"<{word}>" for word in words)
-    pairs = Counter(pair for word in bordered for pair in _windows(word, 2))
-    across = Counter(_windows("".join(words), 3))
-    weighted = {f"{numbers}|{pair}": float(count) for pair, count in pairs.items()}
-    weighted.update((f"{numbers}|{three}", _ACROSS * times) for three, times in across.items())
-    return weighted
-
-
-def _windows(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(len(text) - size + 1)]
+    counts = Counter(
+        word[start : start + 3] for word in bordered for start in range(max(len(word) - 2, 1))
+    )
+    return {f"{numbers}|{letters}": _LETTERS * times for letters, times in counts.items()}

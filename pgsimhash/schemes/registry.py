@@ -110,7 +110,7 @@ class Scheme:
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
-        signature, digest = signature_hashes(hashes), _digest(words_of(article))
+        signature, digest = signature_hashes(hashes, weights), _digest(words_of(article))
         return Vote(vote(hashes, weights), signature, len(hashes), len(tokens), digest)
 
     def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
@@ -184,7 +184,7 @@ TEXT_SCHEME: Final = Scheme(
 )
 
 SHORT_SCHEME: Final = Scheme(
-    "pgsimhash-short-1", read_text, short_weights, tokenize=short_words, min_tokens=2, distance=6
+    "pgsimhash-short-1", read_text, short_weights, tokenize=short_words, min_tokens=2
 )
 
 _blog_scheme = partial(

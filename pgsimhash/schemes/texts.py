@@ -4,19 +4,35 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from pgsimhash.errors import PageError, invalid_argument
+from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.tokens import tokenize_with_numbers
 from pgsimhash.html import Article, native
 from pgsimhash.html.blocks import signed_lines
 from pgsimhash.runtime.threads import in_threads
-from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights, murmur3_64_of_words
-from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, Vote, get_scheme
+from pgsimhash.schemes.features import (
+    EVENED,
+    OCCURRENCES,
+    BlockWeights,
+    murmur3_64_of_words,
+    short_weights,
+    short_words,
+    without_joiners,
+)
+from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
 
 BATCH_TEXTS: Final = 64  # texts read before the first simhash is yielded
 BATCH_CHARS: Final = 1_000_000  # characters of these texts together, without the last one
 START_CHARS: Final = 1_000  # characters of a text, enough to compare lengths
+
+
+class TextVote(NamedTuple):
+    """The simhash and the signature of a text."""
+
+    simhash: int
+    signature: int
 
 
 def scheme_for_texts(texts: Iterable[str]) -> Scheme:
@@ -88,7 +104,7 @@ def too_short(short: int, texts: int, scheme: Scheme) -> str:
     return message
 
 
-def vote_texts(texts: Iterable[str], scheme: Scheme, jobs: int = 1) -> Iterator[Vote | None]:
+def vote_texts(texts: Iterable[str], scheme: Scheme, jobs: int = 1) -> Iterator[TextVote | None]:
     """Yield the vote of each text, in order; None for one that is too short.
 
     The C extension reads batches of texts in this many threads.
@@ -109,17 +125,24 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _votes(scheme: Scheme, texts: Sequence[str]) -> list[Vote | None]:
-    read: Sequence[tuple[int, int, int, int, int, float] | None] = [None] * len(texts)
-    weigh = scheme.weigh
-    if type(weigh) is BlockWeights and scheme.hash_features is murmur3_64_of_words:
-        outlines = list(map(signed_lines, texts))
-        read = native.vote_texts(outlines, tuple(OCCURRENCES.values()), weigh.damping, EVENED)
-    votes: list[Vote | None] = []
-    for text, native_vote in zip(texts, read, strict=True):
+def _votes(scheme: Scheme, texts: Sequence[str]) -> list[TextVote | None]:
+    votes: list[TextVote | None] = []
+    for text, vote in zip(texts, _read_in_c(scheme, texts), strict=True):
         try:
-            vote = scheme.vote(Article(text, text)) if native_vote is None else Vote(*native_vote)
-            votes.append(vote if vote.tokens >= scheme.min_tokens else None)
+            simhash, signature, _, tokens, *_ = vote or scheme.vote(Article(text, text))
+            is_short = tokens < scheme.min_tokens
+            votes.append(None if is_short else TextVote(simhash, signature))
         except PageError:
             votes.append(None)
     return votes
+
+
+def _read_in_c(scheme: Scheme, texts: Sequence[str]) -> Sequence[native.VoteFields | None]:
+    """Return the fields of the votes, None for a text that only Python reads."""
+    weigh, hash_features = scheme.weigh, scheme.hash_features
+    if type(weigh) is BlockWeights and hash_features is murmur3_64_of_words:
+        outlines = list(map(signed_lines, texts))
+        return native.vote_texts(outlines, tuple(OCCURRENCES.values()), weigh.damping, EVENED)
+    if (weigh, scheme.tokenize, hash_features) == (short_weights, short_words, murmur3_64):
+        return native.vote_titles([without_joiners(text).replace("\0", " ") for text in texts])
+    return [None] * len(texts)

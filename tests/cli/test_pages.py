@@ -186,7 +186,7 @@ def test_the_limits_of_a_page(run: Run, folder: Path) -> None:
 
 
 def test_a_scheme_for_texts_reads_texts(run: Run, tmp_path: Path) -> None:
-    story = " ".join(f"word{n}" for n in range(40))
+    story = " ".join(f"word{n}" for n in range(150))
     texts = [{"url": f"https://a.example/{n}", "text": f"{story} {n}"} for n in range(3)]
     pq.write_table(pa.Table.from_pylist(texts), tmp_path / "a.parquet")
     body = f"{story} again".encode()
@@ -194,7 +194,8 @@ def test_a_scheme_for_texts_reads_texts(run: Run, tmp_path: Path) -> None:
     run("collection", "create", "texts", "--scheme", "pgsimhash-text-1")
     done = run("ingest", tmp_path, "--collection", "texts")
     assert (done.code, done.stderr) == (0, "")
-    assert [line["kind"] for line in done.lines] == ["new", *["near"] * 3]
+    assert done.lines[0]["kind"] == "new"
+    assert {line["kind"] for line in done.lines[1:]} <= {"duplicate", "near"}
     # Pages need "html".
     skipped = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1 (1)"
     run("ingest", tmp_path).ends(1, "Failed: 1. The first: ", f"Skipped: {skipped}.")

@@ -12,7 +12,7 @@ from pgsimhash import PageError
 from pgsimhash.html import Article, implementation, native
 from pgsimhash.html.blocks import signed_lines
 from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights
-from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, Vote
+from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.schemes.texts import BATCH_TEXTS, vote_texts
 from tests.native.test_equal import pytestmark as pytestmark
 
@@ -29,6 +29,7 @@ TEXTS = [
     " ".join(map(str, range(3000))),
     *("tide pools, 2016", "e-mail don't 1,299 007 128GB", "2048 / 007", "\u0663 \u0664"),
 ]
+TITLE = Article("tide pools 7", "tide pools 7")
 SCHEMES = [
     dataclasses.replace(TEXT_SCHEME, min_tokens=1),
     dataclasses.replace(TEXT_SCHEME, min_tokens=1, weigh=BlockWeights(0.3)),
@@ -43,13 +44,12 @@ PARTS = [
 ]
 
 
-def by_python(text: str, scheme: Scheme) -> Vote | None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "is_used", False)
-        try:
-            return scheme.vote(Article(text, text))
-        except PageError:
-            return None
+def by_python(text: str, scheme: Scheme) -> tuple[int, int] | None:
+    try:
+        vote = scheme.vote(Article(text, text))
+    except PageError:
+        return None
+    return vote.simhash, vote.signature
 
 
 def check(texts: Sequence[str], scheme: Scheme, jobs: int = 1) -> None:
@@ -76,9 +76,14 @@ def test_any_texts(texts: list[str]) -> None:
         check(texts, scheme)
 
 
-def test_nearly_all_texts_are_read_in_c() -> None:
+def test_nearly_all_texts_are_read_in_c_with_all_fields() -> None:
     assert implementation() == "C"
     occurrences = tuple(OCCURRENCES.values())
     votes = native.vote_texts([*map(signed_lines, TEXTS)], occurrences, 0.85, EVENED)
     unread = [text[:5] for text, vote in zip(TEXTS, votes, strict=True) if vote is None]
     assert unread == ["a mar", "lone ", "", " \n\t ", "\n\n\n\n\n", "xxxxx", "\u0301" * 5]
+    for text, vote in zip(TEXTS, votes, strict=True):
+        assert vote is None or vote == SCHEMES[0].vote(Article(text, text))
+    titles = native.vote_titles(["tide pools", "\xfcber 12 na\xdf", "\u671d\u306e"])
+    assert [vote is None for vote in titles] == [False, False, True]
+    assert native.vote_titles(["tide pools 7"]) == [(*SHORT_SCHEME.vote(TITLE)[:4], 0, 0.0)]

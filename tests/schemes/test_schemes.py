@@ -126,7 +126,7 @@ def test_built_in_schemes_have_distances_and_go_to_other_processes() -> None:
         name for name in scheme_names() if name.startswith("pgsimhash-")
     ]
     assert schemes.get_scheme(schemes.DEFAULT_NAME) is DEFAULT_SCHEME
-    assert [scheme.distance for scheme in built_in] == [8, 8, 6, 3, 3, 3]
+    assert [scheme.distance for scheme in built_in] == [8, 8, 8, 3, 3, 3]
     assert all(pickle.loads(pickle.dumps(one)) == one.check_portable() for one in built_in)
     near = dataclasses.replace(OWN, distance=2)
     assert (near, hash(near)) == (OWN, hash(OWN))  # the distance is not part of the recipe
