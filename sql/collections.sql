@@ -84,7 +84,7 @@ BEGIN
             ERRCODE = 'PS001',
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist'
                 || coalesce(' with the scheme ' || scheme, ''),
-            HINT = 'SELECT name, scheme FROM pgsimhash.collections lists the existing ones.';
+            HINT = 'pgsimhash.collections lists the existing ones, create_collection() creates one.';
     END IF;
     RETURN own_id;
 END

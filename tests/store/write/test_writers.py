@@ -10,7 +10,7 @@ import pytest
 from pgsimhash import Store, connect, hamming_distance
 from pgsimhash.errors import StoreError
 from pgsimhash.hashing.bits import from_bigint
-from tests.database import run_sql
+from tests.database import run_sql, wait_for_a_lock
 
 WRITERS = 8
 DISTANCE = 3
@@ -66,6 +66,21 @@ def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
         nearest = min((match for match in known if match[0] <= DISTANCE), default=None)
         assert (distance, original) == (nearest or (None, None))
         seen.setdefault(value, page_id)
+
+
+def test_a_simhash_is_found_if_its_page_is_deleted_while_a_copy_waits(dsn: str) -> None:
+    with (
+        connect(dsn) as store,
+        psycopg.connect(dsn) as deleting,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        store.add_page("https://a.example/1", 7)
+        deleting.execute("SELECT pgsimhash.delete_page('https://a.example/1')")
+        added = pool.submit(store.add_page, "https://a.example/2", 7)
+        wait_for_a_lock(dsn)
+        deleting.commit()
+        assert added.result(timeout=60).kind == "new"
+        assert store.has_near(7, 0)
 
 
 @pytest.mark.parametrize("pages", [1, 3])
