@@ -48,11 +48,11 @@ CREATE FUNCTION pgsimhash.undo_run(run_id bigint, collection text DEFAULT 'defau
 RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id constant integer := pgsimhash._lock_collection(collection, 3);
     last_page bigint := 0;
     deleted bigint := 0;
     pages bigint;
 BEGIN
+    PERFORM pgsimhash._lock_collection(collection, 3);
     PERFORM pgsimhash._check_runs(collection, ARRAY[run_id]);
     WHILE last_page IS NOT NULL LOOP
         SELECT d.last_page, d.pages INTO last_page, pages
