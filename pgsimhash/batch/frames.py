@@ -15,12 +15,12 @@ from pgsimhash.hashing.signature import verified
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.reading.workers import extract_many
-from pgsimhash.runtime import no_progress, requires
+from pgsimhash.runtime import requires
 from pgsimhash.schemes import Scheme, get_scheme, scheme_for_texts
 from pgsimhash.schemes.registry import DEFAULT_SCHEME, checked_selectors
 from pgsimhash.schemes.texts import too_short, vote_texts
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.search.pairs import Compared, find_pairs
+from pgsimhash.search.pairs import find_pairs
 from pgsimhash.sources import SourcePage
 
 with requires("pgsimhash.batch.frames", "narwhals", extra="frames"):
@@ -64,11 +64,8 @@ def mark_duplicates(
     verify: bool = True,
     jobs: int = 1,
     id_column: str | None = None,
-    prefix: str = "",
-    keep: Literal["first", "last"] = "first",
     content: str | None = None,
     ignore: str | None = None,
-    progress: Compared = no_progress,
 ) -> Frame:
     """Return the frame with columns that mark near-duplicates of earlier rows.
 
@@ -101,16 +98,11 @@ def mark_duplicates(
         jobs: the number of threads for texts, or of processes that read pages. With more than one
             process, the calling script needs the usual ``if __name__ == "__main__":`` guard.
         id_column: the column whose values name the rows.
-        prefix: what the names of the added columns begin with.
-        keep: whether earlier rows are the originals (``first``) or later ones (``last``).
         content: CSS selectors of the part of a page that counts.
         ignore: CSS selectors of what does not count.
-        progress: is called with the number of rows read so far, and that of all.
     """
-    native = _checked_frame(frame, prefix)
+    native = _checked_frame(frame)
     names = _names(native, id_column)
-    if keep not in ("first", "last"):
-        raise invalid_argument(f"keep must be first or last, not {keep!r}")
     if kind not in ("text", "html"):
         raise invalid_argument(f"kind must be text or html, not {kind!r}")
     named = None if scheme is None else get_scheme(scheme)
@@ -125,9 +117,7 @@ def mark_duplicates(
         limit = TEXT_DISTANCE if kind == "text" else recipe.distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
-    if keep == "last":
-        cells, urls, labels = cells[::-1], urls[::-1], labels[::-1]
-    rows = read_cells(cells, urls, kind, recipe, jobs, progress, selectors)
+    rows = read_cells(cells, urls, kind, recipe, jobs, selectors)
     counts = Counter(row.reason for row in rows)
     if short := counts["too_short"]:
         known = len(cells) - counts["null"]
@@ -142,7 +132,7 @@ def mark_duplicates(
     types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
     columns = _columns(rows, originals, labels)
     series = (
-        _series(native, prefix + name, values[::-1] if keep == "last" else values, dtype)
+        _series(native, name, values, dtype)
         for name, values, dtype in zip(COLUMNS, columns, types, strict=True)
     )
     return cast(Frame, native.with_columns(*series).to_native())
@@ -154,7 +144,6 @@ def read_cells(
     kind: Kind,
     scheme: Scheme,
     jobs: int = 1,
-    progress: Compared = no_progress,
     selectors: Selectors = NO_SELECTORS,
 ) -> list[Cell]:
     """Return the cells of a column, read; they may be None."""
@@ -179,11 +168,7 @@ def read_cells(
             else Cell(reason=record.reason)
             for record in records
         )
-    rows: list[Cell] = []
-    for row, cell in enumerate(cells, 1):
-        rows.append(Cell(reason="null") if cell is None else next(results))
-        progress(row, len(cells))
-    return rows
+    return [Cell(reason="null") if cell is None else next(results) for cell in cells]
 
 
 def _originals(
@@ -295,7 +280,7 @@ def _series(
     return nw.new_series(name, values, dtype, backend=frame.implementation)
 
 
-def _checked_frame(frame: object, prefix: str) -> nw.DataFrame[Any]:
+def _checked_frame(frame: object) -> nw.DataFrame[Any]:
     try:
         known = nw.from_native(cast(Any, frame), pass_through=True, allow_series=True)
         if isinstance(known, nw.Series):
@@ -309,12 +294,8 @@ def _checked_frame(frame: object, prefix: str) -> nw.DataFrame[Any]:
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}"
         ) from error
-    clashes = [name for name in (prefix + name for name in COLUMNS) if name in names]
-    if clashes:
-        raise invalid_argument(
-            f"the frame already has a column {clashes[0]!r}, which would be added; rename it "
-            "first, or pass a prefix"
-        )
+    if clashes := [name for name in COLUMNS if name in names]:
+        raise invalid_argument(f"the frame already has a column {clashes[0]!r}; rename it first")
     return native
 
 

@@ -163,23 +163,14 @@ def test_rows_are_named_by_labels_or_ids() -> None:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_clusters_a_prefix_later_originals_and_progress(make: Maker) -> None:
+def test_clusters(make: Maker) -> None:
     texts = made_texts(300)
-    reports: list[Any] = []
-    options: dict[str, Any] = {"prefix": "my_", "progress": lambda *now: reports.append(now)}
-    rows = rows_of(mark_duplicates(make({"text": texts, "reason": texts}), "text", **options))
-    assert reports == [(row, 300) for row in range(1, 301)]
-    clusters = [row["my_cluster"] for row in rows]
+    rows = rows_of(mark_duplicates(make({"text": texts}), "text"))
+    clusters = [row["cluster"] for row in rows]
     for at, row in enumerate(rows):
-        of = row["my_duplicate_of"]
+        of = row["duplicate_of"]
         assert clusters[at] == (at if of is None else clusters[of])
     assert 5 <= len({*clusters}) < 150
-    last = rows_of(mark_duplicates(make({"text": texts}), "text", keep="last"))
-    first = rows_of(mark_duplicates(make({"text": texts[::-1]}), "text"))[::-1]
-    for one, other in zip(first, last, strict=True):
-        for name in ("duplicate_of", "cluster"):
-            one[name] = None if one[name] is None else 299 - one[name]
-        assert one == other
 
 
 def test_most_texts_decide_the_scheme_for_all() -> None:
@@ -232,7 +223,6 @@ TEXTS = {"text": ["a b", "c d"]}
 INVALID: list[tuple[Any, str, dict[str, Any], str]] = [
     (TEXTS, "text", {}, "a frame must be a collected DataFrame"),
     (pl.LazyFrame(TEXTS), "text", {}, r"is lazy, .* pass its collect\(\)"),
-    (pl.DataFrame(TEXTS), "text", {"keep": "all"}, "keep must be first or last, not 'all'"),
     (pl.DataFrame(TEXTS), "text", {"id_column": "id"}, "no column 'id'"),
     (pl.DataFrame({**TEXTS, "id": [1, 1]}), "text", {"id_column": "id"}, "equal or missing values"),
     (pd.DataFrame({**TEXTS, "id": [1, None]}), "text", {"id_column": "id"}, "equal or missing"),
