@@ -99,6 +99,11 @@ def start(folder: Path | None = None) -> str:
     return conninfo.make_conninfo(**settings)
 
 
+def exists() -> bool:
+    """Return whether this user's server was created."""
+    return (data_folder(postgres_programs()) / "postgres").is_dir()
+
+
 def leave(home: Path) -> None:
     """Leave the server in a folder; the last process waits until it has stopped."""
     _servers.pop(home.resolve()).leave()
@@ -286,6 +291,9 @@ class _Server:
                 reason = _reasons(done.stderr) or f"initdb ended with {done.returncode}"
                 raise _failed(self._home, reason)
             fresh.rename(self._data)
+            logger.warning(
+                "created an embedded server in %s; name another with PGSIMHASH_DSN", self._home
+            )
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 

@@ -40,9 +40,8 @@ def analyse() -> None:
 @options.distance("the collection's, else the scheme's")
 @options.html_page
 @options.scheme(f"the collection's, else {DEFAULT_NAME}")
-@click.option(
-    "--collection",
-    help="The collection of the pages and the scheme.  [default: default, for URLs]",
+@options.one_collection(
+    "The collection of the pages and the scheme.  [default: default, for URLs]",
 )
 @options.cut
 @options.dsn
@@ -313,7 +312,7 @@ def clusters(
     show_default=True,
     help="The minimum precision of the recommended distance.",
 )
-@click.option("--collection", help="The collection of the pages of PAIRS, which are its URLs.")
+@options.one_collection("The collection of the pages of PAIRS, which are its URLs.")
 @options.dsn
 @options.jobs
 def evaluate(

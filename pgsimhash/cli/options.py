@@ -196,13 +196,38 @@ def with_connection(command: Command) -> Command:
     return dsn(with_open_connection)
 
 
+def known_collections(
+    context: click.Context, _option: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the collections that the shell can complete; it never creates a server."""
+    from pgsimhash import embedded
+    from pgsimhash.db.dsn import configured_dsn
+    from pgsimhash.schema.deployed import checked_connection
+    from pgsimhash.store.collection import collection_names
+
+    given = context.params.get("dsn")
+    try:
+        if configured_dsn(given) is None and not embedded.exists():
+            return []
+        with checked_connection(given) as connection:
+            names = collection_names(connection)
+    except Exception:  # a shell shows no errors
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def known_collection(name: str) -> Option:
+    """Return an argument with the name of a collection."""
+    return click.argument(name, shell_complete=known_collections)
+
+
+def one_collection(help_text: str, **default: Any) -> Option:
+    """Return ``--collection``."""
+    return click.option("--collection", shell_complete=known_collections, help=help_text, **default)
+
+
 collection_and_dsn: Final = _all_of(
-    click.option(
-        "--collection",
-        default=DEFAULT_COLLECTION,
-        show_default=True,
-        help="The collection to use.",
-    ),
+    one_collection("The collection to use.", default=DEFAULT_COLLECTION, show_default=True),
     dsn,
 )
 

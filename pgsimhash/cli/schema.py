@@ -116,7 +116,7 @@ def migrate(
 
 
 @click.command()
-@click.option("--collection", help="Show this collection instead of all.")
+@options.one_collection("Show this collection instead of all.")
 @options.with_connection
 def status(connection: Connection, collection: str | None) -> None:
     """Show what every collection holds.
@@ -138,7 +138,7 @@ def status(connection: Connection, collection: str | None) -> None:
 
 
 @click.command()
-@click.option("--collection", help="Check this collection instead of all.")
+@options.one_collection("Check this collection instead of all.")
 @options.flag("--repair", "Repair the violations.")
 @options.with_connection
 def check(connection: Connection, collection: str | None, repair: bool) -> None:
@@ -220,7 +220,7 @@ def create(connection: Connection, name: str, **settings: Any) -> None:
 
 
 @collection.command("set")
-@click.argument("name")
+@options.known_collection("name")
 @options.distance("as it is")
 @_markdown_option("as before")
 @options.dsn
@@ -237,7 +237,7 @@ def change(name: str, dsn: str | None, **settings: Any) -> None:
 
 
 @collection.command()
-@click.argument("old")
+@options.known_collection("old")
 @click.argument("new")
 @options.flag("--swap", "Swap the names of two collections.")
 @options.dsn
@@ -249,7 +249,7 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
 
 
 @collection.command()
-@click.argument("name")
+@options.known_collection("name")
 @click.option(
     "--into",
     metavar="NAME",
@@ -322,7 +322,7 @@ def rebuild(
 
 
 @collection.command()
-@click.argument("name")
+@options.known_collection("name")
 @options.yes
 @options.with_connection
 def delete(connection: Connection, name: str, yes: bool) -> None:

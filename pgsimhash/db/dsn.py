@@ -42,8 +42,8 @@ def plain_dsn(url: str) -> str:
 def resolve_dsn(dsn: str | None = None) -> str:
     """Return :func:`configured_dsn`; start the embedded server if it is that."""
     given = configured_dsn(dsn)
-    if not dsn and not os.environ.get(DSN_VARIABLE) and given != "":
-        _log_server(f"the server of {URL_VARIABLE}" if given else "the embedded server")
+    if given and not dsn and not os.environ.get(DSN_VARIABLE):
+        _log_variable()
     if given not in (None, EMBEDDED):
         return given
     # It needs Unix, so only those who use it load it.
@@ -53,6 +53,6 @@ def resolve_dsn(dsn: str | None = None) -> str:
 
 
 @cache
-def _log_server(name: str) -> None:
-    """Log, once in a process, which server is used although none was named."""
-    logger.warning("no DSN is given: using %s; name another with %s", name, DSN_VARIABLE)
+def _log_variable() -> None:
+    """Log, once in a process, that another program's variable names the server."""
+    logger.warning("using the server of %s; name another with %s", URL_VARIABLE, DSN_VARIABLE)

@@ -7,10 +7,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.shell_completion import ShellComplete
 from psycopg import conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsimhash import connect
+from pgsimhash.cli.commands import commands
 from pgsimhash.search.layout import DEFAULT_LAYOUT
 from tests.cli.conftest import Run
 from tests.database import dropped_afterwards, run_sql
@@ -186,3 +188,22 @@ def test_the_reason_why_a_database_cannot_be_used(run: Run, dsn: str, empty_dsn:
     assert "wrong" not in refused
     assert f'permission denied for database "{database}"; correct user, password' in kept_out
     assert "who may create a schema" in unprivileged
+
+
+def test_the_shell_completes_collections(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("news", "nets", "shop"):
+        run("collection", "create", name)
+
+    def completed(*words: str) -> list[str]:
+        shell = ShellComplete(commands, {}, "pgsimhash", "_PGSIMHASH_COMPLETE")
+        return [item.value for item in shell.get_completions([*words[:-1]], words[-1])]
+
+    assert completed("status", "--collection", "ne") == ["nets", "news"]
+    assert completed("collection", "rename", "s") == ["shop"]
+    assert completed("analyse", "report", "--collection", "") == ["nets", "news", "shop"]
+    # A server that cannot be asked is no error, and none is created.
+    monkeypatch.setenv("PGSIMHASH_DSN", "postgresql://a.invalid/x?connect_timeout=1")
+    assert completed("status", "--collection", "ne") == []
+    monkeypatch.delenv("PGSIMHASH_DSN")
+    monkeypatch.setenv("PGSIMHASH_DATA_DIR", "/nonexistent")
+    assert completed("status", "--collection", "ne") == []

@@ -43,10 +43,10 @@ def home() -> Iterator[Path]:
 def test_without_a_dsn_it_is_set_up_and_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN", raising=False)
     monkeypatch.setenv("PGSIMHASH_DATA_DIR", str(home / "data"))
-    told = "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN\n"
-    for reason in ("first_seen", "unchanged"):
+    told = f"created an embedded server in {home / 'data'}; name another with PGSIMHASH_DSN\n"
+    for reason, message in (("first_seen", told), ("unchanged", "")):
         done = run_program(*PGSIMHASH, "ingest", "-", stdin=LINE)
-        assert (json.loads(done.stdout)["reason"], done.stderr) == (reason, told)
+        assert (json.loads(done.stdout)["reason"], done.stderr) == (reason, message)
     assert not (home / "data" / "postgres" / "postmaster.pid").exists()
 
 

@@ -1,7 +1,5 @@
 """Which server is used without a DSN, and what is loaded for it."""
 
-import logging
-
 import pytest
 from psycopg import conninfo
 
@@ -20,7 +18,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch, dsn: str) -> None:
     for name in (servers.DSN_VARIABLE, "DATABASE_URL", *servers.LIBPQ_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pgsimhash.embedded.start", lambda: dsn)
-    servers._log_server.cache_clear()
+    servers._log_variable.cache_clear()
 
 
 def test_one_of_libpqs_variables_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,18 +56,6 @@ def test_database_url_is_used_and_named(
     assert "using the server of DATABASE_URL; name another" in record.getMessage()
     monkeypatch.setenv(servers.DSN_VARIABLE, dsn)
     assert servers.resolve_dsn() == dsn
-
-
-def test_the_embedded_server_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    connect().close()
-    connect().close()
-    assert [record.getMessage() for record in caplog.records] == [
-        "no DSN is given: using the embedded server; name another with PGSIMHASH_DSN"
-    ]
-    servers._log_server.cache_clear()
-    connect("embedded").close()
-    assert len(caplog.records) == 1
 
 
 def test_a_dsn_needs_no_module_of_unix(dsn: str) -> None:
