@@ -197,52 +197,31 @@ class JsonRecord:
 class Verdict(JsonRecord):
     """The store's decision about one page.
 
-    ``kind`` is one of:
+    ``duplicate_of`` is the URL of the nearest known page of a ``duplicate`` (0 to 3 bits) or a
+    ``near`` page, ``distance`` bits away. The ``distance`` of an ``updated`` page is the number of
+    bits that changed. ``detail`` says why a page is ``too_short`` or ``failed``, or of a stored
+    one, that it was fetched before the version that it follows. docs/ingest.md lists the kinds.
 
-    - ``new``: no known page is within the distance.
-    - ``updated``: a new version of the page at this URL, and near no other page; ``distance`` is
-      the number of bits that changed.
-    - ``unchanged``: this URL is known with this simhash and text, so nothing was added.
-    - ``duplicate`` (0 to 3 bits) and ``near`` (4 bits and more): ``duplicate_of`` is the URL of the
-      nearest known page, ``distance`` bits away.
-    - ``gone``: the known page at this URL was answered by 404 or 410.
-    - ``unknown``: an answer without a page at an unknown URL; nothing was stored.
-    - ``too_short`` and ``failed``: nothing was stored; ``detail`` says why. Of a stored page, it
-      says that the page was fetched before the version that it follows.
-
-    ``reason`` is a short stable code:
-
-    - ``first_seen``: no known page in the scope is near.
-    - ``address_known``: neither, although a page at the same
-      :func:`~pgsimhash.pages.urls.page_address` is known: an ignored parameter matters.
-    - ``unchanged``: the known version has the same text.
-    - ``not_modified``: the server or an archive says so (304, or a ``revisit`` record).
-    - ``gone``: the server answered 404 or 410.
-    - ``changed``: the text differs from the known version.
-    - ``selectors_changed``: ``content`` or ``ignore`` changed since the known version.
-    - ``same_text``: only the boilerplate differs from the known version.
-    - ``same_bytes``: the original has the same bytes.
-    - ``same_simhash``: the original has the same simhash.
-    - ``within_distance``: the original is some bits away.
-    - ``marked_same``: a person marked the pages as the same, at any distance.
-    - ``canonical_link``: the page names the original as canonical, at any distance.
-    - ``policy``: the page has fewer words than ``min_tokens``.
-    - one of ``PageError.reasons`` for any other page that was not stored.
+    ``reason`` is a stable code: ``first_seen``, or ``address_known`` if a page at the same
+    :func:`~pgsimhash.pages.urls.page_address` is known (an ignored parameter matters);
+    ``unchanged``, or ``not_modified`` by an answer 304 or a ``revisit`` record; ``gone``;
+    ``changed``, ``same_text`` (only the boilerplate differs) or ``selectors_changed`` since the
+    known version; ``same_bytes``, ``same_simhash`` or ``within_distance`` of the original;
+    ``marked_same`` or ``canonical_link``, at any distance; ``policy`` (fewer words than
+    ``min_tokens``); else one of ``PageError.reasons``.
 
     ``keep`` says whether the page is worth keeping: it is ``new``, ``updated`` with another text,
     one of its first ``max_copies`` (see :class:`pgsimhash.pages.policies.PolicySettings`), or a
-    change that nobody kept, of which a mark or a canonical link names the original.
-
-    ``truncated`` says why an archive has only the begin of the page, such as ``length``.
-    ``content_missing`` says that the page was read whole, because ``content`` selects nothing.
+    change that nobody kept, of which a mark or a canonical link names the original. ``truncated``
+    says why an archive has only the begin of the page, such as ``length``. ``content_missing`` says
+    that the page was read whole, because ``content`` selects nothing.
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
-    without a row. ``original_page_id`` is that of the original; an ``unchanged`` page has the
-    original of the known version. It is None without an original, or if that is in another
-    collection. Of a page in a file, ``source`` is the absolute path of the file, ``record`` the
-    number of its line or record, and ``fetched_at`` when it was fetched. ``title`` and ``markdown``
-    are those of the page; ``markdown`` is there if the collection keeps it or the call asked for
-    it. Comparisons of verdicts ignore these.
+    without a row. ``original_page_id`` is that of the original (of an ``unchanged`` page, that of
+    the known version); None without one, or if it is in another collection. Of a page in a file,
+    ``source`` is the absolute path, ``record`` the number of its line or record, and ``fetched_at``
+    when it was fetched. ``title`` and ``markdown`` are those of the page, the latter if the
+    collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
     """
 
     _omitted = ("html_bytes", "title", "markdown")

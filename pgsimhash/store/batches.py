@@ -55,13 +55,12 @@ def as_input(page: Page) -> Input:
     return _or_failure(url, lambda: _checked(SourcePage(url, html)))
 
 
-def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None, **headers: Any) -> Input:
-    """Return the page of a call, or a failure; an invalid time raises ArgumentError."""
+def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None, **headers: Any) -> Page:
+    """Return the page of a call; an invalid time raises ArgumentError."""
     if fetched_at is not None:
         check_time(fetched_at)
     # A SourcePage copies mutable bytes.
-    page = SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at, **headers)
-    return as_input(page)
+    return SourcePage(url, cast("bytes | str", html), fetched_at=fetched_at, **headers)
 
 
 def as_record(page: tuple[str, int]) -> Item:

@@ -59,7 +59,7 @@ _AT_ONCE: Final = 10_000  # simhashes per statement; bounds the server's memory
 
 
 class Store(Maintenance):
-    """A collection of pages in PostgreSQL; create it with :func:`pgsimhash.connect`.
+    """A collection of pages in PostgreSQL; :func:`pgsimhash.connect` opens it, and says who commits.
 
     The ``options`` of methods are :class:`~pgsimhash.pages.policies.MatchOptions`. The policies
     decide missing options, else the collection.
@@ -70,15 +70,9 @@ class Store(Maintenance):
     transaction must use READ COMMITTED.
 
     A store is bound to the collection's name. If a rebuild gives the name to another collection of
-    the same scheme, the store uses that one.
-
-    A store over a DSN, a pool or an engine commits batch by batch. Each call checks out a
-    connection, so threads may share the store. A store over your own connection or session neither
-    commits nor closes it: with autocommit each batch is a transaction, else you commit. Threads
-    that share it wait for one another. During a loop over :meth:`clusters`, or a callback, it
-    answers reads and refuses writes.
-
-    Whatever reads or changes the collection is a method; :mod:`pgsimhash.analysis` explains it.
+    the same scheme, the store uses that one. Threads may share a store; over your own connection
+    they wait for one another. During a loop over :meth:`clusters`, or a callback, a store over your
+    own connection answers reads and refuses writes.
 
     Raises:
         ArgumentError: an argument is invalid, or the layout does not support the distance.
@@ -388,10 +382,7 @@ class Store(Maintenance):
             label: the label of the call's run, see :meth:`start_run`.
             options: settings that override those of the policies and the collection.
         """
-        check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
-        inputs = map(as_input, pages)
-        reading = jobs, max_bytes, page_seconds, page_memory
-        items = self._read(inputs, options, markdown, *reading)
+        items = self._read(pages, options, markdown, jobs, max_bytes, page_seconds, page_memory)
         size = batches.BATCH_PAGES
         return self._ingest.decide_each(items, size, options, batch_size=batch_size, label=label)
 
@@ -484,10 +475,7 @@ class Store(Maintenance):
 
         Pages are compared with the store, and with those before them in the same batch.
         """
-        check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
-        inputs = map(as_input, pages)
-        reading = jobs, max_bytes, page_seconds, page_memory
-        items = self._read(inputs, options, markdown, *reading)
+        items = self._read(pages, options, markdown, jobs, max_bytes, page_seconds, page_memory)
         return self._ingest.decide_each(items, batches.BATCH_PAGES, options, dry_run=True)
 
     def add_page(
@@ -652,7 +640,7 @@ class Store(Maintenance):
 
     def _read(
         self,
-        inputs: Iterable[Input],
+        pages: Iterable[Page],
         options: MatchOptions,
         markdown: bool,
         jobs: int = 1,
@@ -660,6 +648,7 @@ class Store(Maintenance):
         page_seconds: float | None = None,
         page_memory: int | None = None,
     ) -> Iterator[Item]:
+        check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         check_type(markdown, bool, "markdown is True or False")
         if "content" in options or "ignore" in options:
             from pgsimhash.schemes.registry import checked_selectors
@@ -679,12 +668,12 @@ class Store(Maintenance):
 
         def items() -> Iterator[Item]:
             yield from nothing
-            by_rules = groupby(inputs, lambda _: self._rules())
-            for number, (rules, pages) in enumerate(by_rules):
+            by_rules = groupby(map(as_input, pages), lambda _: self._rules())
+            for number, (rules, inputs) in enumerate(by_rules):
                 if number:
                     # A batch is read by one version of the policies.
                     yield Pause()
-                yield from extract(self._selected(page, options, rules) for page in pages)
+                yield from extract(self._selected(page, options, rules) for page in inputs)
 
         return items()
 
