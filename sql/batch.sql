@@ -268,7 +268,7 @@ BEGIN
         IF batch[1].page_id NOT BETWEEN newest + 1 AND highest - cardinality(batch) + 1 THEN
             RAISE EXCEPTION 'no page ids are left: they end at %, the newest page is %, and the '
                 'sequence gave %', highest, newest, batch[1].page_id
-                USING ERRCODE = 'PS033', HINT = 'On a worker of a cluster, connect to the '
+                USING ERRCODE = 'PS030', HINT = 'On a worker of a cluster, connect to the '
                     'coordinator. Otherwise delete pages with ids that somebody chose, then run '
                     || format(
                         'SELECT setval(%L, max(page_id)) FROM %s', drawn, 'pgsimhash.pages'::regclass

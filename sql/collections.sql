@@ -199,7 +199,7 @@ DECLARE
 BEGIN
     IF hidden IS NOT NULL THEN
         RAISE EXCEPTION 'row security may hide rows of % from "%"', hidden, current_user
-            USING ERRCODE = 'PS031',
+            USING ERRCODE = 'PS030',
             HINT = 'Use a role that sees all of them: a superuser, one with BYPASSRLS, or the '
                 'owner of the tables, if security is not forced.';
     END IF;

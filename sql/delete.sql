@@ -345,7 +345,7 @@ BEGIN
         WHERE p.collection_id = own_id AND p.expire_after IS NOT NULL
     ) THEN
         RAISE EXCEPTION 'no policy of collection "%" defines when pages expire', collection
-            USING ERRCODE = 'PS014',
+            USING ERRCODE = 'PS010',
             HINT = 'Give an age (older_than), or set expire_after in a policy for "*".';
     END IF;
     SELECT array_agg(o.page_id), array_agg(o.url), array_agg(now() - older_than), max(o.page_id)

@@ -34,11 +34,11 @@ BEGIN
         PERFORM pgsimhash._id_of(collection);
         IF has_nulls THEN
             RAISE EXCEPTION 'a query simhash is NULL or an array'
-                USING ERRCODE = 'PS012', HINT = 'Omit it from the lookup.';
+                USING ERRCODE = 'PS010', HINT = 'Omit it from the lookup.';
         END IF;
         RAISE EXCEPTION 'layout % does not support distance %', pgsimhash.layout(),
             coalesce(max_distance::text, 'NULL')
-            USING ERRCODE = 'PS011', HINT = 'Give a distance from 0 to ' || (
+            USING ERRCODE = 'PS010', HINT = 'Give a distance from 0 to ' || (
                 SELECT max(d) FROM generate_series(0, 64) AS d
                 WHERE pgsimhash.radii(d) IS NOT NULL
             ) || '.';

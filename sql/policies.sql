@@ -27,7 +27,7 @@ DECLARE
 BEGIN
     IF given = '{}' THEN
         RAISE EXCEPTION 'a policy needs a setting'
-            USING ERRCODE = 'PS013', HINT = 'Give one, such as max_copies.';
+            USING ERRCODE = 'PS010', HINT = 'Give one, such as max_copies.';
     END IF;
     PERFORM pgsimhash._check_selectors('content', content);
     PERFORM pgsimhash._check_selectors('ignore', ignore);
@@ -50,7 +50,7 @@ EXCEPTION WHEN check_violation THEN
         RAISE;
     END IF;
     RAISE EXCEPTION 'a setting of the policy is out of range: %', broken
-        USING ERRCODE = 'PS013',
+        USING ERRCODE = 'PS010',
         HINT = 'Ages are above 0, up to 1000 years; numbers from 1; the scope is host, collection '
             'or global; parameters are names with commas.';
 END
@@ -410,7 +410,7 @@ BEGIN
     END LOOP;
     IF selectors <> '' THEN
         RAISE EXCEPTION '%: selector % is not supported, at "%"', setting, number, left(rest, 20)
-            USING ERRCODE = 'PS013',
+            USING ERRCODE = 'PS010',
             HINT = 'Up to 20 selectors of 500 characters have tags, classes, ids, attributes, '
                 'descendants, children (>), and not() of one of the first four.';
     END IF;
@@ -437,7 +437,7 @@ BEGIN
         RETURN;
     END IF;
     RAISE EXCEPTION '"%" is not a pattern of a policy', coalesce(pattern, 'NULL')
-        USING ERRCODE = 'PS013',
+        USING ERRCODE = 'PS010',
         HINT = 'Give a host or * for all, without https://, and optionally a path: '
             'example.com/shop/*.';
 END
@@ -450,8 +450,8 @@ BEGIN
     IF distance IS NOT NULL AND pgsimhash.radii(distance) IS NULL THEN
         RAISE EXCEPTION 'the policy has distance %, which layout % does not support',
             distance, pgsimhash.layout()
-            USING ERRCODE = 'PS013',
-            HINT = 'Give a smaller distance, or another layout: collection rebuild --into-schema.';
+            USING ERRCODE = 'PS010',
+            HINT = 'Give a smaller distance, or rebuild with another layout (into_schema).';
     END IF;
 END
 $$;

@@ -17,7 +17,7 @@ BEGIN
     IF current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'the database has the encoding %, which cannot store all texts',
             current_setting('server_encoding')
-            USING ERRCODE = 'PS034',
+            USING ERRCODE = 'PS030',
             HINT = 'Use one with UTF-8: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.';
     END IF;
     IF present IS NULL THEN

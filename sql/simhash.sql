@@ -31,7 +31,7 @@ CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
 BEGIN
     IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
         RAISE EXCEPTION '"%" is not base32 of eight bytes', digits
-            USING ERRCODE = 'PS012',
+            USING ERRCODE = 'PS010',
             HINT = 'Write 13 digits of a-z and 2-7, the last one of acegikmoqsuwy246.';
     END IF;
     RETURN (

@@ -62,13 +62,12 @@ def migrate(
 ) -> None:
     """Create or upgrade the schema pgsimhash.
 
-    --dsn embedded names the embedded server, and --schema gives the schema another name. Pipe the
-    script of --sql to psql; with --from, also give the schema's --layout. --downgrade asks first,
-    or needs --yes without a terminal.
+    --schema gives it another name. Pipe the script of --sql to psql; with --from, also give the
+    schema's --layout. --downgrade asks first, or needs --yes without a terminal.
     """
     # Alembic is slow to import, and only this command needs it.
-    from pgsimhash.db import dsn as servers
     from pgsimhash.db.connection import open_connection
+    from pgsimhash.db.dsn import resolve_dsn
     from pgsimhash.schema import migrate as migrations
     from pgsimhash.schema.deployed import create_roles, describe, schema_revision
 
@@ -90,12 +89,7 @@ def migrate(
         else:
             show.message(f"Revision {since} is the newest one: there is nothing to do.")
         return
-    if servers.configured_dsn(dsn) is None:
-        raise click.UsageError(
-            f"name the database in --dsn or {servers.DSN_VARIABLE}; --dsn {servers.EMBEDDED} is "
-            "the embedded server, which is migrated automatically when it is first used"
-        )
-    server = servers.resolve_dsn(dsn)
+    server = resolve_dsn(dsn)
     if not downgrade:
         migrations.upgrade(server, citus=citus, layout=layout)
     with open_connection(server) as connection, bound_to_schema(connection):

@@ -209,7 +209,7 @@ class TestRefusals:
         for setting, age in product(("max_age", "expire_after", "refetch_after"), ages):
             if (setting, age) == ("refetch_after", "0"):  # always
                 continue
-            with pytest.raises(psycopg.Error, check=sqlstate("PS013"), match=setting):
+            with pytest.raises(psycopg.Error, check=sqlstate("PS010"), match=setting):
                 run_sql(dsn, statement.format(sql.Identifier(setting)), [age])
 
     def test_a_distance_that_the_layout_does_not_support(self, empty_dsn: str) -> None:
@@ -219,7 +219,7 @@ class TestRefusals:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 store.set_policy("*", distance=8)
             store.set_policy("*", distance=7)
-            with pytest.raises(psycopg.Error, check=sqlstate("PS013"), match="does not support"):
+            with pytest.raises(psycopg.Error, check=sqlstate("PS010"), match="does not support"):
                 run_sql(dsn, "SELECT pgsimhash.set_policy('*', 8, collection => 'two')")
             run_sql(dsn, "UPDATE pgsimhash.policies SET distance = 8")
             with pytest.raises(ArgumentError, match="from 0 to 7"):

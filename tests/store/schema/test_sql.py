@@ -80,18 +80,18 @@ def test_base32_is_that_of_python(connection: psycopg.Connection) -> None:
 
 
 REFUSED = {
-    **{f"from_base32('{text}')": ("PS012", "13 digits of a-z and 2-7") for text in NOT_BASE32},
-    "find(1, -1)": ("PS011", "from 0 to 12"),
-    "find(1, 13)": ("PS011", "from 0 to 12"),
+    **{f"from_base32('{text}')": ("PS010", "13 digits of a-z and 2-7") for text in NOT_BASE32},
+    "find(1, -1)": ("PS010", "from 0 to 12"),
+    "find(1, 13)": ("PS010", "from 0 to 12"),
     "find(1, 3, 'typo')": ("PS001", 'collection "typo" does not exist'),
-    "find(NULL::bigint, 3)": ("PS012", "Omit it"),
-    "find_many(ARRAY[1, NULL], 3)": ("PS012", "Omit it"),
-    "has_near(NULL, 3)": ("PS012", "Omit it"),
+    "find(NULL::bigint, 3)": ("PS010", "Omit it"),
+    "find_many(ARRAY[1, NULL], 3)": ("PS010", "Omit it"),
+    "has_near(NULL, 3)": ("PS010", "Omit it"),
     "near_pages('https://a.example/', 3, 'typo')": ("PS001", "does not exist"),
     "near_pages(1::bigint, 3, 'typo')": ("PS001", "does not exist"),
-    "near_pages('https://a.example/', 13)": ("PS011", "from 0 to"),
-    "near_pages(1::bigint, 13)": ("PS011", "from 0 to"),
-    "near_pages(NULL::bigint)": ("PS012", "Omit it"),
+    "near_pages('https://a.example/', 13)": ("PS010", "from 0 to"),
+    "near_pages(1::bigint, 13)": ("PS010", "from 0 to"),
+    "near_pages(NULL::bigint)": ("PS010", "Omit it"),
     "near_pages('https://nowhere.example/', 8)": ("PS020", "correct the URL"),
     "near_pages(NULL::text)": ("PS020", "correct the URL"),
     "add_pages(ARRAY['https://a.example/'], ARRAY[1, 2])": ("PS010", "one length"),
@@ -109,14 +109,14 @@ REFUSED = {
     "mark('https://a.example/', 'https://b.example/', false, 'nowhere')": ("PS001", "not exist"),
     "delete_page('', 'nowhere')": ("PS001", "does not exist"),
     "_expire_batch_1('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
-    "find_many('{{1}, {2}}'::bigint[])": ("PS012", "NULL or an array"),
+    "find_many('{{1}, {2}}'::bigint[])": ("PS010", "NULL or an array"),
     "compare_crawls()": ("PS021", "lists the existing ones"),
     "compare_crawls('{}', '{}')": ("PS021", "lists the existing ones"),
     "compare_crawls(collection => 'nowhere')": ("PS001", "does not exist"),
-    "set_policy('*')": ("PS013", "a policy needs a setting"),
-    "set_policy('*', 3, scope => 'page')": ("PS013", "policies_scope_known"),
+    "set_policy('*')": ("PS010", "a policy needs a setting"),
+    "set_policy('*', 3, scope => 'page')": ("PS010", "policies_scope_known"),
     **{
-        f"set_policy('*', {name} => {value})": ("PS013", name)
+        f"set_policy('*', {name} => {value})": ("PS010", name)
         for names, values in (
             (("max_age", "expire_after", "refetch_after"), ("'-1 day'", "'2000 years'")),
             (("window_size", "max_copies", "min_tokens"), (0, -1)),
@@ -124,7 +124,7 @@ REFUSED = {
         for name in names
         for value in values
     },
-    **{f"set_policy('*', {distance})": ("PS013", "distance") for distance in (-1, 65)},
+    **{f"set_policy('*', {distance})": ("PS010", "distance") for distance in (-1, 65)},
     **{
         f"{call} => interval '{age}')": ("PS010", "an age must be positive, up to 1000 years")
         for call in (

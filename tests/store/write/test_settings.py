@@ -100,7 +100,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) 
         with pytest.raises(StoreError, match=fix):
             migrate.upgrade(other_encoding)
         connection.rollback()
-        with pytest.raises(psycopg.Error, check=sqlstate("PS034"), match=fix):
+        with pytest.raises(psycopg.Error, check=sqlstate("PS030"), match=fix):
             connection.execute(migrate.upgrade_sql().encode())
     for command in (["migrate"], ["status"]):
         done = CliRunner().invoke(commands, [*command, "--dsn", other_encoding])
