@@ -59,7 +59,7 @@ _AT_ONCE: Final = 10_000  # simhashes per statement; bounds the server's memory
 
 
 class Store(Maintenance):
-    """A collection of pages in PostgreSQL; :func:`pgsimhash.connect` opens it, and says who commits.
+    """A collection of pages in PostgreSQL; :func:`pgsimhash.connect` says who commits.
 
     The ``options`` of methods are :class:`~pgsimhash.pages.policies.MatchOptions`. The policies
     decide missing options, else the collection.
