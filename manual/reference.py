@@ -156,9 +156,8 @@ def _python(page: str, modules: list[str]) -> str:
         # PySpark is not installed for the site.
         names = None if name.endswith(".spark") else _exported(name)
         lines.append(f"   :members: {', '.join(names or ())}".rstrip())
-        if name == "pgsimhash.schemes":
-            # They are shown as names of the package.
-            lines.append("   :exclude-members: Fingerprint, fingerprint")
+        if name == "pgsimhash":
+            lines.append("   :inherited-members: Exception, ValueError")
         lines += ["```", ""]
     return "\n".join(lines)
 
