@@ -256,7 +256,7 @@ CREATE FUNCTION pgsimhash._canonical_distance(
 
 -- The first present versions whose canonical link names a page that is more than so many bits away,
 -- and how many there are.
-CREATE FUNCTION pgsimhash._canonical_elsewhere(own_id integer, distance integer, most bigint)
+CREATE FUNCTION pgsimhash._canonical_elsewhere(own_id integer, distance integer, max_rows bigint)
 RETURNS TABLE (page_id bigint, url text, canonical_url text, pages bigint)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -268,7 +268,7 @@ BEGIN
             > _canonical_elsewhere.distance
         AND ${present p}
     ORDER BY p.page_id
-    LIMIT most;
+    LIMIT max_rows;
 END
 $$;
 
@@ -510,7 +510,7 @@ END
 $$;
 
 -- The newest URLs of each host with the URL of their first original; www. is no part of a host.
-CREATE FUNCTION pgsimhash._stories(own_id integer, most integer)
+CREATE FUNCTION pgsimhash._stories(own_id integer, max_urls integer)
 RETURNS TABLE (site text, url text, story text)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -528,7 +528,7 @@ BEGIN
     ),
     -- Copies have copies: one of a page that max_copies kept, for example.
     chain AS (
-        SELECT n.page_id AS first_id, n.page_id, 0 AS hops FROM present AS n WHERE n.place <= most
+        SELECT n.page_id AS first_id, n.page_id, 0 AS hops FROM present AS n WHERE n.place <= max_urls
         UNION ALL
         SELECT c.first_id, p.duplicate_of, c.hops + 1
         FROM chain AS c

@@ -103,7 +103,7 @@ def parameters(store: Store) -> Iterator[Parameter]:
     """
     with (
         store._session.calls_to_read(one_transaction=True) as calls,
-        closing(calls.stream("stories", most=_URLS)) as rows,
+        closing(calls.stream("stories", max_urls=_URLS)) as rows,
     ):
         for site, pages in groupby(rows, key=itemgetter(0)):
             yield from _of_host(site, [_page(url, story) for _, url, story in pages])

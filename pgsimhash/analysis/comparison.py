@@ -382,10 +382,10 @@ def _things(differing: Sequence[BlockPair]) -> str:
     return f"{', '.join([*named, *loud[:2]][:4])}: together {percent(total)} of the vote"
 
 
-def _beginning(pair: BlockPair, most: int) -> str:
+def _beginning(pair: BlockPair, limit: int) -> str:
     """Return the beginning of the longest changed text of a pair."""
     changed = [piece.text.strip() for piece in (*pair.left, *pair.right) if piece.changed]
-    return shortened(max(changed, key=len) if changed else pair.blocks[0].text, most)
+    return shortened(max(changed, key=len) if changed else pair.blocks[0].text, limit)
 
 
 def _side_json(side: Side) -> dict[str, Any]:

@@ -107,9 +107,9 @@ def _changes(
         closing(calls.stream("compare_crawls", **ids)) as rows,
     ):
         while batch := [CrawlChange(*row) for row in islice(rows, _BATCH)]:
-            most = None if examples is None else max(0, examples - done)
+            limit = None if examples is None else max(0, examples - done)
             done += len(batch)
-            changed = [change for change in batch[:most] if change.change == "changed"]
+            changed = [change for change in batch[:limit] if change.change == "changed"]
             page_ids = [(each.earlier_page_id, each.later_page_id) for each in changed]
             texts = {}
             if changed:

@@ -318,7 +318,7 @@ def report(
         links = CanonicalFigures(counts, {problem: [] for problem in PROBLEMS})
         all_clusters = clusters_of(calls, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, limit, clusters, links)
-        others = calls.fetch("canonical_elsewhere", distance=limit, most=_EXAMPLES)
+        others = calls.fetch("canonical_elsewhere", distance=limit, max_rows=_EXAMPLES)
         links.examples["other_content"].extend(LinkingPage(*row[1:3]) for row in others)
         counts["other_content"] = others[0][-1] if others else 0
         return Report(

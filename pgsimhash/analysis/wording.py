@@ -26,16 +26,16 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 
 def listed(parts: Iterable[str]) -> str:
     """Return "a", "a and b" or "a, b and c"."""
-    *most, last = parts
-    return f"{', '.join(most)} and {last}" if most else last
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def shortened(text: str, most: int) -> str:
-    """Return at most ``most`` characters of a text, cut at a space if there is one near."""
-    if len(text) <= most:
+def shortened(text: str, limit: int) -> str:
+    """Return at most ``limit`` characters of a text, cut at a space if there is one near."""
+    if len(text) <= limit:
         return text
-    cut = text[: most - 2]
-    return f"{cut[: max(cut.rfind(' '), most // 2)].rstrip()} …"
+    cut = text[: limit - 2]
+    return f"{cut[: max(cut.rfind(' '), limit // 2)].rstrip()} …"
 
 
 def share_in_words(part: int, whole: int) -> str:

@@ -104,8 +104,8 @@ def _styled(runs: Iterable[tuple[str, str]]) -> Text:
     return line
 
 
-def _print_words(change: WithWords, most: int) -> None:
-    for runs in (change.words or ())[:most]:
+def _print_words(change: WithWords, limit: int) -> None:
+    for runs in (change.words or ())[:limit]:
         line = _styled(runs)
         line.truncate(line_width() - 4, overflow="ellipsis")
         show.console(stdout=True).print("   ", line)
@@ -187,8 +187,8 @@ class Ingested:
         other = f"; {byte_size(self.sizes[False])} say nothing new" if self.sizes[False] else ""
         console.print(f"{keep} worth keeping ({byte_size(self.sizes[True])}){other}.")
         if any(self.hosts):
-            most = (f"{host or 'files'} ({count:,})" for host, count in self.hosts.most_common(2))
-            console.print(f"Copies are on {', '.join(most)}.")
+            hosts = (f"{host or 'files'} ({count:,})" for host, count in self.hosts.most_common(2))
+            console.print(f"Copies are on {', '.join(hosts)}.")
         if self.failure is not None:
             reasons = ", ".join(
                 f"{name} ({count:,})" for name, count in self.reasons.most_common(3)

@@ -167,11 +167,11 @@ def answer(value: Any, view: Callable[[], None]) -> None:
         show.json_line(value.as_json())
 
 
-def short(text: str, most: int) -> str:
+def short(text: str, size: int) -> str:
     """Return a URL or text without what one misses least: the scheme, and the middle."""
     text = text.removeprefix("https://").removeprefix("http://").removeprefix("file://")
-    most = max(most, 12)
-    return text if len(text) <= most else f"{text[: most // 3]}…{text[-(most - most // 3 - 1) :]}"
+    size = max(size, 12)
+    return text if len(text) <= size else f"{text[: size // 3]}…{text[-(size - size // 3 - 1) :]}"
 
 
 def plain(value: object) -> str:

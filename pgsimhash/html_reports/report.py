@@ -44,11 +44,11 @@ def squares(report: Report) -> Iterator[tuple[int, int, str]]:
         yield place // 5 * 22, place % 5 * 22, name
 
 
-def stack(run: RunRecord, most: int) -> Iterator[tuple[str, float, float]]:
+def stack(run: RunRecord, largest: int) -> Iterator[tuple[str, float, float]]:
     """Yield the kind, left and width of the parts of a run's bar, in per cent of the largest."""
     at = 0.0
     for kind in KINDS:
-        width = 100 * getattr(run, kind) / most
+        width = 100 * getattr(run, kind) / largest
         if width:
             yield kind, at, max(width - 0.3, 0.2)
         at += width
@@ -81,9 +81,9 @@ def _equal(a: str, b: str) -> int:
     return next((place for place, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
-def cut(text: str, most: int = 2 * _URL) -> str:
+def cut(text: str, limit: int = 2 * _URL) -> str:
     """Return the beginning of a title."""
-    return shortened(" ".join(text.split()), most)
+    return shortened(" ".join(text.split()), limit)
 
 
 def highest(counts: Iterable[int]) -> float:

@@ -46,9 +46,8 @@ def connect(
     """Open the store.
 
     Over a DSN, a URL, a pool or an Engine, each call checks out a connection and commits batch by
-    batch. Threads may share the store. Over your own connection or session, the store neither
-    commits nor closes it, and your rollback undoes its work. If that connection is in autocommit
-    mode, each batch is a transaction.
+    batch. Your own connection or session is neither committed nor closed, and your rollback undoes
+    the store's work. If that connection is in autocommit mode, each batch is a transaction.
 
     Args:
         where: a DSN in any form of libpq; a URL of SQLAlchemy, whose driver is ignored; a

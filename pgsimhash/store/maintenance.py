@@ -141,11 +141,11 @@ class Maintenance:
         """Mark the pages at two URLs as same (must-link) or different (cannot-link).
 
         It replaces an earlier mark of the pair. The two pages are decided again in the same
-        transaction, by the policies; copies of them still point to them.
+        transaction, by the policies; copies of them still point to them. Marks that contradict
+        others are refused.
 
         Raises:
             NotFoundError: one of the URLs is unknown.
-            ArgumentError: the URLs are equal, or the mark contradicts other marks.
         """
         with self._session.calls_to_write() as calls:
             calls.fetch("mark", same=same, **_two(calls.collection, a, b))
@@ -197,10 +197,8 @@ class Maintenance:
     def delete_collection(self) -> int:
         """Delete the collection and all its rows; return the number of versions of pages.
 
-        It is one transaction: until it ends, readers see everything, and writers wait.
-
-        Raises:
-            StoreError: the database refuses it, as for rows of yours that refer to its pages.
+        It is one transaction: until it ends, readers see everything, and writers wait. Rows of
+        yours that refer to its pages prevent it (StoreError).
         """
         with self._session.calls_to_write() as calls:
             return calls.delete_collection()
@@ -212,14 +210,12 @@ class Maintenance:
                 calls.delete_collection()
 
     def check(self, *, repair: bool = False) -> Iterator[Violation]:
-        """Yield every row that contradicts the others, and objects of other roles.
+        """Yield every row that contradicts the others, after objects that run code of other roles.
 
-        First come triggers, rules and other objects of the schema that run code of a role other
-        than its owner, and grants with which such a role can create them. No repair changes them.
-
-        The collection is checked in slices, each in one snapshot. So memory is bounded, and
-        concurrent writers cause no false alarm. Only slices with a violation are locked, and only
-        for a repair.
+        The latter are triggers, rules and other objects of the schema, and grants with which such a
+        role can create them; no repair changes them. The collection is checked in slices, each in
+        one snapshot, so concurrent writers cause no false alarm. Only slices with a violation are
+        locked, and only for a repair.
 
         Raises:
             StoreError: row security may hide rows from the role.
