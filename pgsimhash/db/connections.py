@@ -234,11 +234,20 @@ class _EngineConnections(Connections):
                     stack.enter_context(_in_autocommit(connection, checked_out.invalidate))
                 yield connection
         except NoServerError:
-            # The others are probably lost too.
-            self._source.dispose()
+            checked_out.close()
+            self._find_lost()
             raise
         finally:
             checked_out.close()
+
+    def _find_lost(self) -> None:
+        """Let SQLAlchemy detect a lost connection; it then replaces all connections of the pool."""
+        from sqlalchemy import exc
+
+        with suppress(exc.DBAPIError, exc.TimeoutError):
+            for _ in range(getattr(self._source.pool, "checkedin", int)()):
+                with self._source.connect() as checked_out:
+                    checked_out.exec_driver_sql("SELECT 1")
 
 
 class _SessionConnections(Connections):

@@ -220,8 +220,8 @@ def no_connection(error: BaseException) -> StoreError:
     return NoServerError(
         "no_server",
         f"PostgreSQL gives no connection: {problem}; start the server, or correct host, user, "
-        "password, database or sslmode in the DSN (docs/settings.md lists what applies without "
-        "one)",
+        "password, database or sslmode in the DSN or PGSIMHASH_DSN (docs/settings.md lists what "
+        "applies without either)",
     )
 
 

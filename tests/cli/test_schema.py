@@ -164,7 +164,7 @@ def test_the_reason_why_a_database_cannot_be_used(run: Run, dsn: str, empty_dsn:
     invalid = error("status", dsn="what is this")
     assert "postgresql://user:password@host:5432/database" in invalid
     missing = error("status", dsn=dsn, dbname="missing_database")
-    assert 'database "missing_database" does not exist; correct user, password' in missing
+    assert 'database "missing_database" does not exist; start the server, or correct' in missing
     database = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
     run_sql(empty_dsn, f"REVOKE CONNECT ON DATABASE {database} FROM PUBLIC")
     (rules,) = run_sql(
@@ -183,7 +183,7 @@ def test_the_reason_why_a_database_cannot_be_used(run: Run, dsn: str, empty_dsn:
     else:  # a server that trusts everyone lets the stranger in, but not to the tables
         assert "permission denied" in refused
     assert "wrong" not in refused
-    assert f'permission denied for database "{database}"; correct user, password' in kept_out
+    assert f'permission denied for database "{database}"; start' in kept_out
     assert "who may create a schema" in unprivileged
 
 

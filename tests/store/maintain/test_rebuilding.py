@@ -306,7 +306,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"distance": 13}, ArgumentError, "from 0 to 12"),
     ({"into_schema": "nowhere"}, SchemaError, "not in this database; run: pgsimhash migrate --sch"),
     ({"into_schema": "No-where"}, ArgumentError, "cannot be the schema's name"),
-    ({"into_schema": "wide"}, CollectionError, "delete default --schema wide.*--into"),
+    ({"into_schema": "wide"}, CollectionError, "in the schema wide; delete it, .*--into"),
     ({"into_schema": SCHEMA}, CollectionError, "exists already"),
     ({"into_schema": "narrow"}, ArgumentError, "from 0 to 7"),
     ({"into_schema": "narrow", "distance": 5}, ArgumentError, "policy has distance 8.*a smaller"),
