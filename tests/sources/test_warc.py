@@ -236,6 +236,7 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
 @pytest.mark.parametrize("encoding_and_body", [
     ("gzip", gzipped(HTML[:90]) + gzipped(HTML[90:])), ("gzip", gzipped(HTML) + b"\0trailing"),
     ("gzip", gzipped(HTML)[:-8]), ("x-gzip", gzipped(HTML)[:-3]),
+    ("gzip", gzipped(HTML)[:-8] + b"not sums"), ("deflate", zlib.compress(HTML)[:-4] + b"sums"),
     ("deflate", zlib.compress(HTML)[:-4]), ("deflate", zlib.compress(HTML) + b"\0\0"),
     ("gzip, identity", gzipped(HTML)),
     ("identity, GZIP", gzipped(HTML)), ("none", HTML),
