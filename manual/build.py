@@ -18,15 +18,8 @@ SITE: Final = ROOT / "build" / "site"
 
 PARTS: Final = {
     "Tutorial": ["first-hour"],
-    "How-to": [
-        "install",
-        "ingest",
-        "files",
-        "crawlers",
-        "policies",
-        "maintain",
-        "lookups",
-        "analyse",
+    "Crawl": ["ingest", "files", "crawlers", "policies", "maintain", "lookups", "analyse"],
+    "Your own data": [
         "sql",
         "sql-write",
         "sql-only",
@@ -36,13 +29,16 @@ PARTS: Final = {
         "texts",
         "frames",
         "other-tools",
-        "connections",
-        "timeouts",
-        "testing",
+        "scale",
+    ],
+    "Operation": [
+        "install",
         "operate",
         "monitor",
         "upgrade",
-        "scale",
+        "connections",
+        "timeouts",
+        "testing",
     ],
     "Reference": [
         *(f"reference/{name}" for name in reference.PYTHON),
@@ -70,7 +66,7 @@ PARTS: Final = {
     ],
     "Project": ["contributing", "releasing", "security", "changes"],
 }
-"""The parts of the manual and their pages. Other pages of docs/ end the how-to part."""
+"""The parts of the manual and their pages. Other pages of docs/ end the part about operation."""
 
 MOVED: Final = {
     "README.md": "index.md",
@@ -84,6 +80,11 @@ MOVED: Final = {
     "tests/vectors/README.md": "reference/recipes.md",
 }
 """The pages with another path on the site."""
+
+SAMPLE: Final = """Of a whole site it says how many pages are copies, and where they come from:
+<a href="report.html">a sample report</a>.
+"""
+"""What the first page says beyond the README."""
 
 LOADING: Final = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 """The tags that make a browser load something, and their attributes."""
@@ -116,8 +117,9 @@ def assemble() -> None:
             target.write_text(_linked(path, places), encoding="utf-8")
         else:
             shutil.copyfile(path, target)
-    with (SOURCE / "index.md").open("a", encoding="utf-8") as index:
-        index.write(_contents())
+    index = SOURCE / "index.md"
+    first_page = index.read_text(encoding="utf-8").replace("\n## Try it", f"\n{SAMPLE}\n## Try it")
+    index.write_text(first_page + _contents(), encoding="utf-8")
     for name, text in reference.pages().items():
         (SOURCE / name).write_text(text, encoding="utf-8")
     (SOURCE / "llms.txt").write_text(_for_models(), encoding="utf-8")
@@ -130,7 +132,7 @@ def assemble() -> None:
 def _parts() -> dict[str, list[str]]:
     placed = {page for pages in PARTS.values() for page in pages}
     others = sorted({path.stem for path in SOURCE.glob("*.md")} - placed - {"index"})
-    return PARTS | {"How-to": [*PARTS["How-to"], *others]}
+    return PARTS | {"Operation": [*PARTS["Operation"], *others]}
 
 
 def _contents() -> str:
