@@ -96,40 +96,46 @@ BEGIN
         ORDER BY number
     LOOP
         page := batch[known.number];
-        before := batch[known.before_number];
-        page.version_id := coalesce(before.present_id, known.page_id);
-        page.version_simhash := coalesce(before.simhash, known.simhash);
-        -- An answer without a page is about the present version, if there is one.
-        IF page.is_gone IS NOT NULL THEN
-            page.simhash := page.version_simhash;
-        END IF;
-        page.version_digest := CASE
-            WHEN known.before_number IS NULL THEN known.text_digest ELSE before.present_digest
-        END;
-        page.first_page := CASE WHEN page.version_id IS NOT NULL THEN known.first_page END;
-        -- Apparently the present version again.
-        page.is_stored := (
-            page.version_simhash = page.simhash
-            AND coalesce(page.version_digest = page.text_digest, true)
-        ) IS NOT TRUE AND page.simhash IS NOT NULL;
-        -- Without HTML, nothing was read.
         IF known.before_number IS NOT NULL THEN
+            before := batch[known.before_number];
+            known.page_id := before.present_id;
+            known.simhash := before.simhash;
+            known.text_digest := before.present_digest;
             known.html_digest := before.present_html;
             known.selectors := before.present_selectors;
         END IF;
+        page.version_id := known.page_id;
+        page.version_simhash := known.simhash;
+        page.version_digest := known.text_digest;
+        page.version_text := coalesce(known.text_digest, known.simhash);
+        page.first_page := CASE WHEN known.page_id IS NOT NULL THEN known.first_page END;
+        -- An answer without a page is about the present version, if there is one.
+        IF page.is_gone IS NOT NULL THEN
+            page.simhash := known.simhash;
+        END IF;
+        page.text := coalesce(page.text_digest, page.simhash);
+        -- Else it is apparently the present version again.
+        page.is_stored := page.simhash IS NOT NULL AND (
+            page.simhash = known.simhash
+            AND coalesce(page.text_digest = known.text_digest, true)
+        ) IS NOT TRUE;
+        -- Without HTML, nothing was read.
         page.selectors_changed := num_nulls(page.html_digest, known.html_digest) = 0
             AND page.selectors IS DISTINCT FROM known.selectors;
         page.is_reread := page.selectors_changed AND page.html_digest = known.html_digest;
-        page.present_html := CASE WHEN page.is_stored THEN page.html_digest
-            ELSE known.html_digest END;
-        page.present_selectors := CASE WHEN page.is_stored OR page.selectors_changed
-            THEN page.selectors ELSE known.selectors END;
-        page.present_id := CASE WHEN page.is_stored THEN page.page_id ELSE page.version_id END;
-        page.present_digest :=
-            CASE WHEN page.is_stored THEN page.text_digest ELSE page.version_digest END;
+        IF page.is_stored OR page.selectors_changed THEN
+            known.selectors := page.selectors;
+        END IF;
+        IF page.is_stored THEN
+            known.page_id := page.page_id;
+            known.text_digest := page.text_digest;
+            known.html_digest := page.html_digest;
+        END IF;
+        page.present_id := known.page_id;
+        page.present_digest := known.text_digest;
+        page.present_html := known.html_digest;
+        page.present_selectors := known.selectors;
         page.copies := 0;
-        page.text := coalesce(page.text_digest, page.simhash);
-        page.version_text := coalesce(page.version_digest, page.version_simhash);
         batch[known.number] := page;
     END LOOP;
     RETURN batch;
