@@ -121,7 +121,8 @@ def read_head(root: HtmlElement, url: str | None) -> Head:
     # A title in an svg names a drawing.
     of_page = (title for title in titles if next(title.iterancestors("svg"), None) is None)
     texts = (" ".join(clean_text("".join(title.itertext())).split()) for title in of_page)
-    base = absolute(root.xpath("string(//base/@href)"), url) or url
+    bases = (base.get("href") for base in root.iter("base"))
+    base = absolute(next((href for href in bases if href is not None), None), url) or url
     links = [(link.get("rel", "").lower().split(), link) for link in root.iter("link")]
     canonical = (link for relations, link in links if "canonical" in relations)
     twins = (link for words, link in links if "alternate" in words and link.get("hreflang"))
