@@ -20,36 +20,21 @@ const uint8_t *attribute_value(const Node *attribute) {
     return value->content == NULL ? (const uint8_t *)"" : value->content;
 }
 
-static bool is_skipped(const Node *node) {
-    return node->type == NODE_XINCLUDE_START || node->type == NODE_XINCLUDE_END;
-}
-
-static bool has_content(const Node *text) { return text->content != NULL && text->content[0]; }
-
 bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size) {
-    const Node *only = NULL;
-    int pieces = 0;
-    for (const Node *node = first; node != NULL && (is_text(node) || is_skipped(node));
-         node = node->next) {
-        if (is_text(node) && has_content(node)) {
-            only = node;
-            pieces++;
+    *size = joined->size = 0;
+    for (const Node *node = first; node != NULL; node = node->next) {
+        if (node->type == NODE_XINCLUDE_START || node->type == NODE_XINCLUDE_END) continue;
+        if (!is_text(node)) break;
+        size_t length = node->content == NULL ? 0 : strlen((const char *)node->content);
+        if (length && *size) {
+            if (!joined->size && !buffer_add(joined, *text, *size)) return false;
+            if (!buffer_add(joined, node->content, length)) return false;
+            *text = joined->data;
+            *size = joined->size;
+        } else if (length) {
+            *text = node->content;
+            *size = length;
         }
     }
-    *size = 0;
-    if (pieces == 1) {
-        *text = only->content;
-        *size = strlen((const char *)only->content);
-    }
-    if (pieces < 2) return true;
-    joined->size = 0;
-    for (const Node *node = first; node != NULL && (is_text(node) || is_skipped(node));
-         node = node->next) {
-        if (is_text(node) && has_content(node) &&
-            !buffer_add(joined, node->content, strlen((const char *)node->content)))
-            return false;
-    }
-    *text = joined->data;
-    *size = joined->size;
     return true;
 }
