@@ -29,9 +29,6 @@ from pgsimhash.sources.page import Skipped
 
 _LABEL_MAX: Final = 200
 
-_REPEATED: Final = 100
-"""How many failures of one reason are reported at once: they may have one cause."""
-
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=options.INPUT_PATH)
@@ -207,46 +204,21 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
     Files that are ``skipped`` count as done.
     """
     done = people.Ingested()
-    older: list[str] = []
-    cuts: list[str] = []
-    others: list[str] = []
     for_people = show.for_people()
     with show.progress_bar("ingest") as progress:
         for number, verdict in enumerate(verdicts, start=1):
             done.add(verdict)
-            if verdict.detail and verdict.page_id is not None:
-                older.append(verdict.url)
-            if verdict.content_missing or verdict.reason == "cut_short":
-                cuts.append(verdict.url)
-            if verdict.reason == "address_known":
-                others.append(verdict.url)
-            if verdict.kind == "failed" and done.reasons[verdict.reason] == _REPEATED:
-                problem = f"{verdict.url}: {verdict.detail}"
-                show.message(f"{_REPEATED} pages failed as {verdict.reason}, such as {problem}")
             if not for_people:
                 show.json_line(verdict.as_json())
             progress(number + skipped[FILES_BEFORE], total)
     known = skipped[FILES_BEFORE] + skipped[RECORDS_BEFORE] > 0
-    counts = done.counts
-    if counts:
+    if done.counts:
         done.show()
     elif not known:
         show.message("No page was found.")
-    if older:
-        show.message(f"Older than the version before: {len(older):,}. The first: {older[0]}")
-    if cuts:
-        show.message(
-            f"Selectors: {len(cuts):,} pages without their content, or with too few words left. "
-            f"The first: {cuts[0]}"
-        )
-    if others:
-        show.message(
-            f"New pages whose address was known by ignored parameters: {len(others):,}. "
-            f"The first: {others[0]}"
-        )
-    if for_people and counts:
+    if for_people and done.counts:
         terminal.hint("the verdicts: pgsimhash ingest PATH > verdicts.jsonl")
-    return 0 if (counts or known) and not counts["failed"] else 1
+    return 0 if (done.counts or known) and not done.counts["failed"] else 1
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -30,6 +30,7 @@ from pgsimhash.hashing.bits import IDENTICAL_MAX
 from pgsimhash.pages.urls import host_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from pgsimhash.analysis.changes import Version, WithWords
@@ -133,40 +134,65 @@ def _print_skyline(found: Comparison) -> None:
     say(*key, ("width: words, height: how loud they vote", "dim"))
 
 
+_NOTES: Final[dict[str, Callable[[Verdict], bool]]] = {
+    "Failed": lambda verdict: verdict.kind == "failed",
+    "Older than the version before": lambda verdict: (
+        verdict.detail is not None and verdict.page_id is not None
+    ),
+    "Without the content of selectors, or with too few words left": lambda verdict: (
+        verdict.content_missing or verdict.reason == "cut_short"
+    ),
+    "New pages whose address was known by ignored parameters": lambda verdict: (
+        verdict.reason == "address_known"
+    ),
+}
+"""What is said about pages, with the first of them."""
+
+_REPEATED: Final = 100
+"""How many failures of one reason are reported at once: they may have one cause."""
+
+
 @dataclass(slots=True)
 class Ingested:
     """What an ingest has brought so far."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
     hosts: Counter[str] = field(default_factory=Counter)
     sizes: Counter[bool] = field(default_factory=Counter)
-    failure: Verdict | None = None
+    notes: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
 
     def add(self, verdict: Verdict) -> None:
         """Count a verdict."""
         self.counts[verdict.kind] += 1
+        self.counts["keep"] += verdict.keep
         self.sizes[verdict.keep] += verdict.html_bytes or 0
-        if verdict.keep:
-            self.counts["keep"] += 1
         if verdict.kind in ("duplicate", "near"):
-            self.hosts[host_of(verdict.url) or ""] += 1
+            self.hosts[host_of(verdict.url) or "files"] += 1
+        problem = f"{verdict.url}: {verdict.detail}" if verdict.kind == "failed" else verdict.url
+        for note, applies in _NOTES.items():
+            if applies(verdict):
+                self.notes[note] += 1
+                self.first.setdefault(note, problem)
         if verdict.kind == "failed":
             self.reasons[verdict.reason] += 1
-            self.failure = self.failure or verdict
+            if self.reasons[verdict.reason] == _REPEATED:
+                show.message(f"{_REPEATED} pages failed as {verdict.reason}, such as {problem}")
 
     def show(self) -> None:
-        """Print how many pages had each verdict, on the terminal; without one only failures."""
+        """Print how many pages had each verdict, on a terminal, and the notes."""
+        console = show.console(stdout=show.for_people())
+        if console.is_terminal:
+            self._show_counts(console)
+        for note, count in self.notes.items():
+            show.message(f"{note}: {count:,}. The first: {self.first[note]}")
+
+    def _show_counts(self, console: Console) -> None:
         from rich.text import Text
 
-        console = show.console(stdout=show.for_people())
         counts = self.counts
-        if not console.is_terminal:
-            if self.failure is not None:
-                first = f"{self.failure.url}: {self.failure.detail}"
-                show.message(f"Failed: {counts['failed']:,}. The first: {first}")
-            return
         shown = {
             **{"new": counts["new"], "updated": counts["updated"]},
             "copies": counts["duplicate"] + counts["near"],
@@ -175,27 +201,20 @@ class Ingested:
         }
         whole, seconds = sum(shown.values()), time.monotonic() - self.started
         speed = f" in {seconds:.1f} s" + (f", {whole / seconds:,.0f} a second" if seconds else "")
-        line = Text()
-        for name, count in shown.items():
-            if count:
-                sign, style = SIGNS[name]
-                line.append(f"{sign} {count:,} {name.replace('_', ' ')}  ", style)
+        signs = [
+            (f"{SIGNS[name][0]} {count:,} {name.replace('_', ' ')}  ", SIGNS[name][1])
+            for name, count in shown.items()
+            if count
+        ]
         console.print(Text.assemble((counted(whole, "page"), "bold"), speed))
         console.print(bar(shown, min(console.width - 2, _WIDTH_MAX)))
-        console.print(line)
+        console.print(Text.assemble(*signs))
         keep = counted(counts["keep"], "page is", "pages are")
         other = f"; {byte_size(self.sizes[False])} say nothing new" if self.sizes[False] else ""
         console.print(f"{keep} worth keeping ({byte_size(self.sizes[True])}){other}.")
-        if any(self.hosts):
-            hosts = (f"{host or 'files'} ({count:,})" for host, count in self.hosts.most_common(2))
+        if self.hosts:
+            hosts = (f"{host} ({count:,})" for host, count in self.hosts.most_common(2))
             console.print(f"Copies are on {', '.join(hosts)}.")
-        if self.failure is not None:
-            reasons = ", ".join(
-                f"{name} ({count:,})" for name, count in self.reasons.most_common(3)
-            )
-            failed = counted(counts["failed"], "page")
-            console.print(Text.assemble((f"! {failed} failed", "red"), f": {reasons}. The first:"))
-            show.message(f"{self.failure.url}: {self.failure.detail}")
 
 
 def decided(verdict: Verdict) -> None:
