@@ -317,7 +317,12 @@ class PgsimhashDownloaderMiddleware(_Component):
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         is_made = meta.get("is_start_request") or meta.get("retry_times")
         if not is_made and fingerprint not in self._made:
-            validators, address = await self._validators_of(page)
+            validators: dict[str, str] | None = {}
+            address = None
+            try:
+                validators, address = await asyncio.wrap_future(self._store.request_headers(page))
+            except Exception as error:
+                self._count_failure("unanswered_requests", page[0], error)
             if validators is None:
                 self._count("skipped")
                 raise IgnoreRequest("the page is known")
@@ -353,15 +358,6 @@ class PgsimhashDownloaderMiddleware(_Component):
 
     def _release_all(self, request: Request) -> None:
         self._release(request.url, *request.meta.get("redirect_urls", []))
-
-    async def _validators_of(
-        self, page: tuple[str, str]
-    ) -> tuple[dict[str, str] | None, str | None]:
-        try:
-            return await asyncio.wrap_future(self._store.request_headers(page))
-        except Exception as error:
-            self._count_failure("unanswered_requests", page[0], error)
-            return {}, None
 
 
 class _InFlight:

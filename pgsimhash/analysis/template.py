@@ -5,7 +5,7 @@ Nothing is stored or applied: people decide which part of a page counts.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -130,7 +130,24 @@ def selector_effects(
     """
     if not any(Selectors(content, ignore).checked()):
         raise invalid_argument("give content, ignore or both: the selectors to try")
-    return _effects(pages, partial(fingerprint, markdown=False, content=content, ignore=ignore))
+    read = partial(fingerprint, markdown=False, content=content, ignore=ignore)
+    by_host = defaultdict[str, list[tuple[Fingerprint, Fingerprint]]](list)
+    for host, page, before in _different(pages):
+        about = partial(SelectorEffect, host, url=page.url, title=before.title)
+        try:
+            after = read(page.html, page.url, charset=page.charset)
+        except PageError as error:
+            yield about("too_short" if error.reason == "cut_short" else "failed")
+            continue
+        if after.content_missing:
+            yield about("content_missing")
+        by_host[host].append((before, after))
+    for host, known in by_host.items():
+        for (a, a_after), (b, b_after) in combinations(known, 2):
+            if (is_match := _match(a_after, b_after)) != _match(a, b):
+                bits = hamming_distance(a_after.simhash, b_after.simhash)
+                effect: Effect = "match" if is_match else "no_match"
+                yield SelectorEffect(host, effect, str(a.url), a.title, b.url, b.title, bits)
 
 
 def _different(pages: Iterable[object]) -> Iterator[tuple[str, SourcePage, Fingerprint]]:
@@ -266,26 +283,6 @@ def _part(host: str, selector: str, examined: int, elements: list[_Element]) -> 
         votes=round(sum(element.votes for element in elements) / len(digests), 4),
         text=elements[0].text,
     )
-
-
-def _effects(pages: Iterable[object], read: Callable[..., Fingerprint]) -> Iterator[SelectorEffect]:
-    by_host = defaultdict[str, list[tuple[Fingerprint, Fingerprint]]](list)
-    for host, page, before in _different(pages):
-        about = partial(SelectorEffect, host, url=page.url, title=before.title)
-        try:
-            after = read(page.html, page.url, charset=page.charset)
-        except PageError as error:
-            yield about("too_short" if error.reason == "cut_short" else "failed")
-            continue
-        if after.content_missing:
-            yield about("content_missing")
-        by_host[host].append((before, after))
-    for host, known in by_host.items():
-        for (a, a_after), (b, b_after) in combinations(known, 2):
-            if (is_match := _match(a_after, b_after)) != _match(a, b):
-                bits = hamming_distance(a_after.simhash, b_after.simhash)
-                effect: Effect = "match" if is_match else "no_match"
-                yield SelectorEffect(host, effect, str(a.url), a.title, b.url, b.title, bits)
 
 
 def _match(a: Fingerprint, b: Fingerprint) -> bool:

@@ -194,9 +194,9 @@ def test_content_that_is_missing_is_an_effect() -> None:
 
 def test_selectors_to_try_are_checked() -> None:
     with pytest.raises(ArgumentError, match="give content, ignore"):
-        selector_effects([])
+        next(selector_effects([]))
     with pytest.raises(ArgumentError, match="selector 1 of 'a:has"):
-        selector_effects([], content="a:has(b)")
+        next(selector_effects([], content="a:has(b)"))
 
 
 def test_what_cannot_be_read_is_left_out() -> None:
