@@ -142,6 +142,7 @@ FILES: dict[str, dict[str, str]] = {
     "texts.md": {
         "texts.jsonl": rf"({LINE}){{2}}\Z", "clusters.csv": rf"({LINE}){{3}}\Z",
         "verdicts.jsonl": '(?!(.*"duplicate"){2}).*"duplicate"',
+        "kept.jsonl": rf"{LINE}\Z", "copies.jsonl": rf"({LINE}){{2}}\Z",
     },
     "frames.md": {
         "verdicts.jsonl": VERDICTS, "files.parquet": PARQUET, "clusters.parquet": PARQUET,

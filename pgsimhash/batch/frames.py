@@ -2,25 +2,28 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
-from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pgsimhash.batch.originals import (
+    SAMPLE,
+    TEXT_DISTANCE,
+    Cell,
+    Original,
+    find_originals,
+    first_originals,
+    read_texts,
+)
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
-from pgsimhash.hashing.signature import verified
 from pgsimhash.pages.records import PageRecord
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import Scheme, get_scheme, scheme_for_texts
 from pgsimhash.schemes.registry import DEFAULT_SCHEME, checked_selectors
-from pgsimhash.schemes.texts import too_short, vote_texts
+from pgsimhash.schemes.texts import too_short
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.search.pairs import find_pairs
 from pgsimhash.sources import SourcePage
 
 with requires("pgsimhash.batch.frames", "narwhals", extra="frames"):
@@ -31,26 +34,8 @@ __all__ = ["mark_duplicates"]
 Kind = Literal["text", "html"]
 Frame = TypeVar("Frame")
 
-TEXT_DISTANCE: Final = 11
-"""The default distance of texts: a search in memory costs less than one in a collection."""
-
-SAMPLE: Final = 2000  # texts that choose the scheme
-
 COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason", "cluster")
 """The added columns."""
-
-
-class Cell(NamedTuple):
-    """A cell that was read: its simhash, or the reason why it has none."""
-
-    simhash: int | None = None
-    reason: str | None = None
-    signature: int | None = None
-
-
-class _Original(NamedTuple):
-    distance: int
-    row: int
 
 
 def mark_duplicates(
@@ -126,8 +111,7 @@ def mark_duplicates(
             message = f"{too_short(short, known, recipe)}; only equal ones are marked"
         warnings.warn(message, stacklevel=2)
 
-    plain_texts = cells if kind == "text" else [None] * len(cells)
-    originals = _originals(rows, plain_texts, limit, jobs, verify=verify)
+    originals = find_originals(rows, limit, jobs, verify=verify)
     label = nw.Int64() if names is None else names.dtype
     types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
     columns = _columns(rows, originals, labels)
@@ -150,13 +134,7 @@ def read_cells(
     present = [(cell, url) for cell, url in zip(cells, urls, strict=True) if cell is not None]
     results: Iterator[Cell]
     if kind == "text":
-        votes = vote_texts((text for text, _ in present), scheme, jobs)
-        results = (
-            Cell(reason="too_short")
-            if vote is None
-            else Cell(vote.simhash, signature=vote.signature)
-            for vote in votes
-        )
+        results = read_texts((text for text, _ in present), scheme, jobs)
     else:
         # A page can be read without a URL.
         cut = selectors._asdict()
@@ -171,76 +149,19 @@ def read_cells(
     return [Cell(reason="null") if cell is None else next(results) for cell in cells]
 
 
-def _originals(
-    cells: Sequence[Cell], texts: Sequence[str | None], limit: int, jobs: int, *, verify: bool
-) -> list[_Original | None]:
-    """Return the original of each row, or None."""
-    known = {cell.simhash for cell in cells if cell.simhash is not None}
-    near = _near_simhashes(np.fromiter(known, dtype=np.uint64, count=len(known)), limit, jobs)
-    rows_of: dict[int, list[int]] = {}
-
-    def nearest(row: int, simhash: int, signature: int | None) -> _Original | None:
-        best = None
-        for distance, other in chain([(0, simhash)], near(simhash)):
-            if best is not None and best.distance < distance:
-                break
-            for earlier in rows_of.get(other, ()):
-                if best is not None and best.row < earlier:
-                    break
-                if not verify or verified(distance, signature, cells[earlier].signature):
-                    best = _Original(distance, earlier)
-                    break
-        return best
-
-    originals: list[_Original | None] = []
-    first_of: dict[str, int] = {}
-    for row, (simhash, _, signature) in enumerate(cells):
-        original = None
-        if simhash is not None:
-            original = nearest(row, simhash, signature)
-            rows_of.setdefault(simhash, []).append(row)
-        elif text := " ".join((texts[row] or "").split()):
-            first = first_of.setdefault(text, row)
-            original = None if first == row else _Original(0, first)
-        originals.append(original)
-    return originals
-
-
-def _near_simhashes(
-    simhashes: NDArray[np.uint64], limit: int, jobs: int
-) -> Callable[[int], Iterator[tuple[int, int]]]:
-    """Return a function that yields the distance of each near simhash, and it, nearest first."""
-    pairs = find_pairs(simhashes, limit, jobs=jobs)
-    ones, others = np.concatenate([pairs[:2], pairs[1::-1]], axis=1)
-    distances = np.tile(pairs.distances, 2)
-    order = np.lexsort((distances, ones))
-    others, distances = others[order], distances[order]
-    known, begins = np.unique(ones[order], return_index=True)
-    ranges = dict(zip(known.tolist(), map(slice, begins, [*begins[1:], len(ones)]), strict=True))
-
-    def near(simhash: int) -> Iterator[tuple[int, int]]:
-        place = ranges.get(simhash, slice(0))
-        return zip(distances[place].tolist(), others[place].tolist(), strict=True)
-
-    return near
-
-
 def _columns(
-    rows: Sequence[Cell], originals: Sequence[_Original | None], labels: Sequence[Any]
+    rows: Sequence[Cell], originals: Sequence[Original | None], labels: Sequence[Any]
 ) -> Iterator[Sequence[Any]]:
     """Yield the values of :data:`COLUMNS`."""
-    clusters: list[int] = []
-    for row, original in enumerate(originals):
-        clusters.append(row if original is None else clusters[original.row])
     yield [row.simhash for row in rows]
     yield [one is not None for one in originals]
     yield [None if one is None else labels[one.row] for one in originals]
     yield [one and one.distance for one in originals]
     yield [_reason(one, row.reason) for one, row in zip(originals, rows, strict=True)]
-    yield [labels[row] for row in clusters]
+    yield [labels[row] for row in first_originals(originals)]
 
 
-def _reason(original: _Original | None, unread: str | None) -> str:
+def _reason(original: Original | None, unread: str | None) -> str:
     if original is None:
         return unread or "first_seen"
     if unread is not None:

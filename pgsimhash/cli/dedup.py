@@ -1,0 +1,73 @@
+"""The command that keeps one of near-duplicate texts in a file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pgsimhash.analysis.wording import counted
+from pgsimhash.cli import options, show, terminal
+from pgsimhash.runtime.machine import usable_cores
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the kept rows to this file, Parquet or JSON lines as FILE.",
+)
+@click.option(
+    "--clusters",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a row for each text that has a near-duplicate: cluster, id, distance.",
+)
+@click.option(
+    "--text", metavar="COLUMN", default="text", show_default=True, help="The column of the texts."
+)
+@click.option(
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="The column whose values name the rows; by default their number, from 0.",
+)
+@options.distance("11")
+@options.number("--jobs", "Threads; by default one per core.")
+def dedup(
+    file: Path,
+    output: Path,
+    clusters: Path | None,
+    distance: int | None,
+    jobs: int | None,
+    **columns: Any,
+) -> None:
+    """Write the rows of a file without near-duplicates of earlier rows, without a database.
+
+    FILE is a .parquet file, or has a JSON object in each line. It is read twice and in parts, so it
+    need not fit into memory. Rows without text, or with too few words, are kept. Prints a JSON line
+    with the numbers of rows.
+    """
+    from pgsimhash.batch.corpus import dedup as write_kept
+    from pgsimhash.batch.originals import TEXT_DISTANCE
+
+    for each in (output, clusters):
+        options.check_output(each, file)
+    with show.progress_bar("reading", pages=False) as progress:
+        outcome = write_kept(
+            file,
+            output,
+            clusters,
+            distance=TEXT_DISTANCE if distance is None else distance,
+            jobs=jobs or usable_cores(),
+            progress=progress,
+            **columns,
+        )
+    if not show.for_people():
+        show.json_line(outcome._asdict())
+        return
+    terminal.say((f"{counted(outcome.kept, 'text')} of {outcome.rows:,} are kept.", "bold"))
+    terminal.print_values(outcome._asdict())

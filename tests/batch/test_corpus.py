@@ -1,0 +1,125 @@
+"""`pgsimhash dedup` keeps one of near-duplicate texts, as `mark_duplicates` marks them."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pgsimhash.batch import corpus
+from pgsimhash.batch.corpus import dedup
+from pgsimhash.batch.frames import mark_duplicates
+from pgsimhash.errors import ArgumentError
+from tests.cli.conftest import on_a_terminal
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(params=[".parquet", ".jsonl"])
+def suffix(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def made_rows(count: int) -> Rows:
+    rng = random.Random(5)
+    rows: Rows = []
+    for number in range(count):
+        words = rng.choices([f"word{n}" for n in range(900)], k=60)
+        if number % 3 == 2:
+            words = [*rows[rng.randrange(number)]["body"].split(), "more"]
+        rows.append({"key": f"k{number}", "body": " ".join(words), "n": number})
+    for number, text in ((7, None), (8, "too short"), (9, ""), (count - 1, " too  short ")):
+        rows[number]["body"] = text or ("" if number == 9 else None)
+    return [row if row["body"] else {**row, "body": row["body"] or None} for row in rows]
+
+
+def write(path: Path, rows: Rows) -> Path:
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+    return path
+
+
+def read(path: Path) -> Rows:
+    if path.suffix == ".parquet":
+        rows: Rows = pq.read_table(path).to_pylist()
+        return rows
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.filterwarnings("ignore:2 of 398 texts have fewer")
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_the_first_of_near_duplicates_stays(
+    tmp_path: Path, suffix: str, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "ROWS", 50)
+    rows = made_rows(400)
+    path = write(tmp_path / f"a{suffix}", rows)
+    kept, clusters = tmp_path / f"kept{suffix}", tmp_path / f"clusters{suffix}"
+    seen: list[tuple[int, int]] = []
+    outcome = dedup(
+        path, kept, clusters, text="body", id_column="key", jobs=jobs,
+        progress=lambda *numbers: seen.append(numbers),
+    )  # fmt: skip
+    marked = mark_duplicates(pl.DataFrame(rows), "body", id_column="key").to_dicts()
+    expected = [row["key"] for row in marked if not row["is_duplicate"]]
+    assert [row["key"] for row in read(kept)] == expected
+    assert {row["n"] for row in read(kept)} == {int(key[1:]) for key in expected}
+    sizes = [row["cluster"] for row in marked]
+    assert [(row["cluster"], row["id"], row["distance"]) for row in read(clusters)] == [
+        (row["cluster"], row["key"], row["distance"])
+        for row in marked
+        if sizes.count(row["cluster"]) > 1
+    ]
+    assert (outcome.rows, outcome.kept, outcome.duplicates) == (
+        400,
+        len(expected),
+        400 - len(expected),
+    )
+    assert (outcome.too_short, outcome.without_text) == (2, 2)
+    assert outcome.clusters == len({row["cluster"] for row in read(clusters)}) > 20
+    assert seen[-1] == (400, 400)
+    assert len(seen) == 8
+
+
+def test_ids_of_any_form_and_numbers_of_rows(tmp_path: Path) -> None:
+    story = " ".join(f"word{n}" for n in range(60))
+    rows = [{"id": {"a": number}, "text": story} for number in range(3)]
+    clusters = tmp_path / "clusters.jsonl"
+    for id_column, ids in (("id", [{"a": 0}, {"a": 1}, {"a": 2}]), (None, [0, 1, 2])):
+        path = write(tmp_path / "a.jsonl", rows)
+        dedup(path, tmp_path / "kept.jsonl", clusters, id_column=id_column)
+        assert [row["id"] for row in read(clusters)] == ids
+        assert read(tmp_path / "kept.jsonl") == rows[:1]
+
+
+def test_errors_name_the_fix(tmp_path: Path, suffix: str) -> None:
+    kept = tmp_path / f"kept{suffix}"
+    path = write(tmp_path / f"a{suffix}", [{"body": 7}])
+    for column, match in (("body", "'body' has a int"), ("text", "'text'")):
+        with pytest.raises(ArgumentError, match=match):
+            dedup(path, kept, text=column)
+    with pytest.raises(ArgumentError, match="must be of the form"):
+        dedup(path, tmp_path / ("kept.jsonl" if suffix == ".parquet" else "kept.parquet"))
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("[1]\n")
+    with pytest.raises(ArgumentError, match="no JSON object"):
+        dedup(bad, tmp_path / "kept.jsonl")
+    assert not kept.exists()
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", made_rows(60))
+    arguments = ("dedup", path, "-o", tmp_path / "kept.jsonl", "--text", "body", "--id", "key")
+    piped = on_a_terminal(*arguments)
+    assert piped.lines[0]["rows"] == 60
+    assert piped.lines[0]["kept"] == len(read(tmp_path / "kept.jsonl"))
+    shown = on_a_terminal(*arguments, whole=True)
+    assert f"{piped.lines[0]['kept']} texts of 60 are kept." in shown.stderr
+    same = on_a_terminal("dedup", path, "-o", path, "--text", "body")
+    assert (same.code, "both read and written" in same.stderr) == (2, True)
