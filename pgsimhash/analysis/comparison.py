@@ -5,8 +5,7 @@ or different. The shares are those of the words and pairs of words that voted.
 """
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from heapq import nlargest
@@ -14,6 +13,7 @@ from typing import Any, Final, Literal
 
 from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of, blocks_of_text
 from pgsimhash.analysis.changes import known_distance, stored_versions
+from pgsimhash.analysis.skyline import places
 from pgsimhash.analysis.wording import counted, listed, percent, shortened
 from pgsimhash.errors import NotFoundError, invalid_argument
 from pgsimhash.hashing.bits import (
@@ -67,8 +67,7 @@ class Comparison:
     """Two pages, and everything that decides whether they match at ``max_distance``.
 
     ``distance`` is their distance in bits, and ``matches_from`` the smallest ``max_distance`` at
-    which they match, or None. ``headline`` says whether they are the same page, ``summary`` what
-    they share, and ``sentence`` what decided.
+    which they match, or None. ``sentence`` says what decided.
 
     ``agreement`` is the share of the vote, 0 to 1, that both pages have: twice the smaller weight
     of each shared feature, of all weights. It and ``blocks`` need both texts: those of pages, or
@@ -83,8 +82,6 @@ class Comparison:
     matches: bool
     reason: Reason
     matches_from: int | None
-    headline: str
-    summary: str
     sentence: str
     containment: float | None
     structure_distance: int | None
@@ -101,10 +98,52 @@ class Comparison:
         differing = [pair for pair in self.blocks if pair.kind not in ("same", "moved")]
         return sorted(differing, key=lambda pair: -pair.difference)
 
+    @property
+    def headline(self) -> str:
+        """Whether they are the same page, and the number of bits, in a few words."""
+        bits = self.distance
+        if self.matches:
+            what = "The same page" if bits <= IDENTICAL_MAX else "Near-duplicates"
+        else:
+            what = "Different pages" if bits > self.max_distance else "No match"
+        if bits == 0:
+            return f"{what}: all {BITS} bits are equal"
+        return f"{what}: {bits} of {BITS} bits {'differs' if bits == 1 else 'differ'}"
+
+    @property
+    def summary(self) -> str:
+        """What they share, and what differs most, in one or two sentences."""
+        if self.agreement is None:
+            missing = [name for name, side in (("A", self.a), ("B", self.b)) if not side.article]
+            return f"Their texts cannot be compared: {listed(missing)} has no text here."
+        shared = f"{percent(self.agreement)} of the vote is the same"
+        if self.agreement < 0.5 and self.shared_words:
+            named = ", ".join(f"“{word}”" for word in self.shared_words)
+            shared += f": words such as {named}"
+        differing = self.differing
+        if not differing:
+            return f"{shared}. Every block of one page is on the other."
+        quiet = sum(pair.is_quiet for pair in differing)
+        if self.matches and (2 * quiet >= len(differing) or self.agreement > 0.97):
+            differ = counted(len(differing), "block differs", "blocks differ")
+            count = "it hardly counts" if len(differing) == 1 else "they hardly count"
+            total = max(
+                sum(pair.a.share * pair.unshared(pair.a) for pair in differing if pair.a),
+                sum(pair.b.share * pair.unshared(pair.b) for pair in differing if pair.b),
+            )
+            where = ", ".join(places(differing))
+            return f"{shared}. {differ}, but {count}: {where}, {percent(total)} of the vote."
+        pair = differing[0]
+        changed = [piece.text.strip() for piece in (*pair.left, *pair.right) if piece.changed]
+        text = shortened(max(changed, key=len) if changed else pair.blocks[0].text, 90)
+        what = "change" if self.matches else "difference"
+        return f"{shared}. The biggest {what}, {percent(pair.difference)} of the vote: “{text}”."
+
     def as_json(self) -> dict[str, Any]:
         """Return all fields as JSON values, simhashes as 16 hex digits."""
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
+            **{"headline": self.headline, "summary": self.summary},
             "a": _side_json(self.a),
             "b": _side_json(self.b),
             "blocks": [pair.as_json() for pair in self.blocks],
@@ -195,18 +234,15 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
             for article in (a.article, b.article)
         )
         blocks = tuple(aligned(*own))
-    matches = bits <= limit and agreed
-    found = Comparison(
+    return Comparison(
         a=a,
         b=b,
         scheme=scheme.name,
         max_distance=limit,
         distance=bits,
-        matches=matches,
+        matches=bits <= limit and agreed,
         reason=reason,
         matches_from=bits if bits in layout.distances and agreed else None,
-        headline=_headline(bits, limit, matches),
-        summary="",
         sentence=sentence,
         containment=share,
         structure_distance=known_distance(a.structure, b.structure),
@@ -214,7 +250,6 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
         shared_words=shared,
         blocks=blocks,
     )
-    return replace(found, summary=_summary(found))
 
 
 def read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
@@ -287,17 +322,6 @@ def _named(store: Store, a: Side, b: Side) -> str:
     return ""
 
 
-def _headline(bits: int, limit: int, matches: bool) -> str:
-    """Return whether two pages are the same, and the number of bits, in a few words."""
-    if matches:
-        what = "The same page" if bits <= IDENTICAL_MAX else "Near-duplicates"
-    else:
-        what = "Different pages" if bits > limit else "No match"
-    if bits == 0:
-        return f"{what}: all {BITS} bits are equal"
-    return f"{what}: {bits} of {BITS} bits {'differs' if bits == 1 else 'differ'}"
-
-
 def _decision(
     bits: int, limit: int, agreed: bool, signatures: str, layout: Layout
 ) -> tuple[Reason, str]:
@@ -333,59 +357,6 @@ def _agreement(
     names = (name for name in shared if " " not in name)
     words = nlargest(4, names, key=lambda name: (len(name) > 3, shared[name]))
     return (2 * sum(shared.values()) / total if total else None), tuple(words)
-
-
-def _summary(found: Comparison) -> str:
-    """Return what two pages share, and what differs most, in one or two sentences."""
-    if found.agreement is None:
-        missing = [name for name, side in (("A", found.a), ("B", found.b)) if side.article is None]
-        return f"Their texts cannot be compared: {listed(missing)} has no text here."
-    shared = f"{percent(found.agreement)} of the vote is the same"
-    if found.agreement < 0.5 and found.shared_words:
-        named = ", ".join(f"“{word}”" for word in found.shared_words)
-        shared += f": words such as {named}"
-    if not found.blocks:
-        return f"{shared}."
-    differing = found.differing
-    if not differing:
-        return f"{shared}. Every block of one page is on the other."
-    quiet = sum(pair.is_quiet for pair in differing)
-    if found.matches and (2 * quiet >= len(differing) or found.agreement > 0.97):
-        differ = counted(len(differing), "block differs", "blocks differ")
-        count = "it hardly counts" if len(differing) == 1 else "they hardly count"
-        return f"{shared}. {differ}, but {count}: {_things(differing)}."
-    largest = differing[0]
-    what = "change" if found.matches else "difference"
-    share = percent(largest.difference)
-    return f"{shared}. The biggest {what}, {share} of the vote: “{_beginning(largest, 90)}”."
-
-
-def _things(differing: Sequence[BlockPair]) -> str:
-    """Return what differs in a few words, such as "menu (12 blocks), footer"."""
-    places = Counter(
-        pair.blocks[0].place
-        for pair in differing
-        if pair.is_quiet and pair.blocks[0].place != "text"
-    )
-    named = [
-        f"{place} ({count} blocks)" if count > 1 else place for place, count in places.most_common()
-    ]
-    loud = [
-        f"“{_beginning(pair, 60)}”"
-        for pair in differing
-        if not pair.is_quiet or pair.blocks[0].place == "text"
-    ]
-    total = max(
-        sum(pair.a.share * pair.unshared(pair.a) for pair in differing if pair.a),
-        sum(pair.b.share * pair.unshared(pair.b) for pair in differing if pair.b),
-    )
-    return f"{', '.join([*named, *loud[:2]][:4])}: together {percent(total)} of the vote"
-
-
-def _beginning(pair: BlockPair, limit: int) -> str:
-    """Return the beginning of the longest changed text of a pair."""
-    changed = [piece.text.strip() for piece in (*pair.left, *pair.right) if piece.changed]
-    return shortened(max(changed, key=len) if changed else pair.blocks[0].text, limit)
 
 
 def _side_json(side: Side) -> dict[str, Any]:

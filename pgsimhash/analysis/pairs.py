@@ -150,8 +150,8 @@ def read_labels(source: object) -> list[LabelledPair]:
     else:
         name, place, rows = "the data frame", "row", _frame_rows(source)
     pairs: dict[frozenset[str], tuple[int, str, LabelledPair]] = {}
-    unlabelled = 0
     problems: list[str] = []
+    unlabelled = 0
     for line, row in rows:
         word = row["label"].lower()
         if not word:
@@ -167,14 +167,13 @@ def read_labels(source: object) -> list[LabelledPair]:
                 problem = f"the pair is {word} here and {other}; keep one of them"
         if problem is not None:
             problems.append(f"{place} {line}: {problem}")
+    if len(problems) > _SHOWN:
+        problems[_SHOWN:] = [f"and {len(problems) - _SHOWN} more"]
+    if not problems and all(pair.label == "graded" for *_, pair in pairs.values()):
+        left = f"{unlabelled} rows have no label yet"
+        problems = [f"no pair is labelled duplicate or different ({left}); label some"]
     if problems:
-        if len(problems) > _SHOWN:
-            problems[_SHOWN:] = [f"and {len(problems) - _SHOWN} more"]
         raise _invalid(name, "\n".join(problems))
-    if all(pair.label == "graded" for *_, pair in pairs.values()):
-        rows_left = f"{unlabelled} rows have no label yet"
-        problem = f"no pair is labelled duplicate or different ({rows_left}); label some"
-        raise _invalid(name, problem)
     return [pair for *_, pair in pairs.values()]
 
 
