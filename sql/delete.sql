@@ -142,13 +142,7 @@ BEGIN
         FROM unnest(urls, deleted) AS u (url, page_id)
         GROUP BY u.url
     ) AS t
-    LEFT JOIN LATERAL (
-        SELECT p.page_id
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = own_id AND p.url = t.url
-        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-        LIMIT 1
-    ) AS r ON true;
+    LEFT JOIN ${newest t.url} AS r ON true;
 END
 $$;
 

@@ -19,6 +19,16 @@ page id:
         LIMIT 1
     )
 
+-- The present version of a URL.
+newest of_url:
+    LATERAL (
+        SELECT n.*
+        FROM pgsimhash.pages AS n
+        WHERE n.collection_id = own_id AND n.url = of_url
+        ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+        LIMIT 1
+    )
+
 -- How functions that read pages are planned, whatever the session sets: ${by_index} and so on, in their
 -- definitions. Functions that they call inherit it.
 --

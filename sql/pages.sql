@@ -247,11 +247,8 @@ CREATE FUNCTION pgsimhash._canonical_distance(
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (
         SELECT pgsimhash.hamming_distance(t.simhash, _canonical_distance.simhash)
-        FROM pgsimhash.pages AS t
-        WHERE t.collection_id = own_id AND t.url = _canonical_distance.canonical_url
-            AND t.url <> _canonical_distance.url
-        ORDER BY t.page_id DESC
-        LIMIT 1
+        FROM ${newest _canonical_distance.canonical_url} AS t
+        WHERE t.url <> _canonical_distance.url
     );
 
 -- The first present versions whose canonical link names a page that is more than so many bits away,

@@ -149,12 +149,9 @@ BEGIN
             pgsimhash._validator(p.etag, s.etag, s.last_modified) AS etag,
             pgsimhash._validator(p.last_modified, s.last_modified, s.etag) AS last_modified
         INTO present
-        FROM pgsimhash.pages AS p
+        FROM ${newest asked} AS p
         LEFT JOIN pgsimhash.last_seen AS s
-            ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-        WHERE p.collection_id = own_id AND p.url = asked
-        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-        LIMIT 1;
+            ON s.collection_id = own_id AND s.page_id = p.page_id;
         SELECT s.* INTO settings FROM pgsimhash._settings_for(own_id, ARRAY[asked]) AS s;
         age := coalesce(older_than, settings.refetch_after);
         -- Clocks of other machines may be ahead.

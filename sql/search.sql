@@ -39,10 +39,7 @@ DECLARE
 BEGIN
     IF own_url IS NOT NULL THEN
         SELECT p.simhash, p.signature_high, p.signature_low INTO query, own_high, own_low
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = own_id AND p.url = own_url
-        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-        LIMIT 1;
+        FROM ${newest own_url} AS p;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'collection "%" has no page at %', collection, own_url
                 USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
