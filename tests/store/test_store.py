@@ -75,8 +75,7 @@ def test_a_url_that_redirects_is_due_as_the_pages_to_which_it_leads(store: Store
     store.rebuild(replace=True)
     store.add_page(f"{c}2", 1 << 50)
     assert not store.should_fetch(b)
-    with store._session.connection_in_transaction() as connection:
-        assert connect(connection, collection="default", create=False).delete_collection() == 3
+    assert store.delete_collection() == 3
 
 
 def test_a_near_page_has_its_url_and_time(store: Store) -> None:
