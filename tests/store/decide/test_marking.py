@@ -58,7 +58,7 @@ def test_contradictions_and_unknown_urls_are_refused(store: Store) -> None:
     list(store.add_pages([(A, 0), (B, 1), (C, FAR), (D, 5)]))
     store.mark(A, B, same=True)
     store.mark(B, C, same=True)
-    with pytest.raises(ArgumentError, match="are the same; remove one of them"):
+    with pytest.raises(ArgumentError, match="are the same; remove one of these marks"):
         store.mark(A, C, same=False)
     store.mark(C, D, same=False)
     with pytest.raises(ArgumentError, match=f"{C} and {D} are different"):
