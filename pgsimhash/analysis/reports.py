@@ -228,7 +228,7 @@ class Report:
         """What the copies cost, and where most of them are, in a sentence."""
         if not self.copies:
             return "Every page says something of its own." if self.pages else ""
-        first = self.hosts[0] if self.hosts else None
+        first = self.hosts[0] if self.hosts and self.all_hosts > 1 else None
         where = ""
         if first is not None and first.host and first.copies > 0.3 * self.copies:
             cause = first.causes[0] if first.causes else Cause("", 0)
@@ -237,7 +237,9 @@ class Report:
             else:
                 share = share_in_words(first.copies, self.copies)
                 where = f"{share} of the copies on {first.host}"
-        elif frequent := [c.words for c in self.causes[:2] if c.copies > 0.15 * self.copies]:
+        elif frequent := [
+            c.words for c in self.causes[:2] if c.name and c.copies > 0.15 * self.copies
+        ]:
             where = f"mostly {listed(frequent)}"
         cost = f"{byte_size(self.copy_bytes)} of HTML that says nothing new"
         parts = [cost if self.copy_bytes else "", where]

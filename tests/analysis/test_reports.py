@@ -92,7 +92,7 @@ def test_the_answer_is_a_sentence(store: Store) -> None:
     ):  # fmt: skip
         assert replace(empty, pages=pages, copies=copies).headline == headline
     host = HostFigures("a.example", 9, 4, 0, 16_400_000, (Cause("/print/", 3),))
-    found = replace(empty, pages=15, copies=5, copy_bytes=16_400_000, hosts=[host])
+    found = replace(empty, pages=15, copies=5, copy_bytes=16_400_000, hosts=[host], all_hosts=2)
     assert found.summary == ("16 MB of HTML that says nothing new, mostly /print/ on a.example.")
     many = [host._replace(copies=1, host=f"{n}.example") for n in range(5)]
     causes = [Cause("//*", 3), Cause("?ref=", 2)]
