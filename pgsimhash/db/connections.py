@@ -74,11 +74,7 @@ class Connections(ABC):
 
 
 def connections_of(
-    where: Any,
-    connect: Callable[[str | None], Any],
-    prepare: bool | None = None,
-    *,
-    asynchronous: bool = False,
+    where: Any, connect: Callable[[str | None], Any], *, asynchronous: bool = False
 ) -> Connections:
     """Return the connections for an argument of ``pgsimhash.connect`` or ``connect_async``.
 
@@ -90,12 +86,6 @@ def connections_of(
         where = where.render_as_string(hide_password=False)
     if where is None or isinstance(where, str):
         return _DsnConnections(partial(connect, where), asynchronous)
-    if prepare is not None:
-        raise invalid_argument(
-            "prepare applies to connections that the store opens itself, over a DSN or a URL; "
-            "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
-            "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})"
-        )
     kinds = type(where).__mro__
     names = [f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in kinds]
     if asynchronous:

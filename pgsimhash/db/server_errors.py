@@ -70,7 +70,7 @@ _UNPREPARED: Final = Translation(
     "unsuitable",
     "a pooler mixes up prepared statements",
     "let it pool sessions, or support prepared statements (PgBouncer: max_prepared_statements), "
-    "or use connect(prepare=False); set prepare_threshold=None on your own connection",
+    "or set prepare_threshold=None on your own connection",
 )
 _INVALID: Final = Translation(
     "refused",

@@ -21,7 +21,7 @@ from pgsimhash.db.schema_names import (
 )
 from pgsimhash.db.server_errors import first_line, translated_errors
 from pgsimhash.db.statements import close, execute, fetch, in_thread
-from pgsimhash.errors import SchemaError, StoreError, check_type, install_command
+from pgsimhash.errors import SchemaError, StoreError, install_command
 from pgsimhash.schema.scripts import digests
 
 _own_digests: Final = cache(digests)
@@ -136,20 +136,15 @@ def _is_direct(connection: psycopg.Connection[Any]) -> bool:
 
 
 def open_deployed(
-    dsn: str | None,
-    schema: str | None = None,
-    prepare: bool | None = None,
-    *,
-    asynchronous: bool = False,
+    dsn: str | None, schema: str | None = None, *, asynchronous: bool = False
 ) -> psycopg.Connection[Any]:
     """Connect in autocommit mode; the embedded server's schema is deployed and upgraded."""
-    check_type(prepare, bool | None, "prepare is True, False or None")
     schema = configured_schema(schema)
     server = in_thread(partial(resolve_dsn, dsn), asynchronous)
     connection = open_connection(server, autocommit=True, asynchronous=asynchronous)
     try:
         with bound_to_schema(connection, schema), translated_errors(connection):
-            if _is_direct(connection) if prepare is None else prepare:
+            if _is_direct(connection):
                 connection.prepare_threshold = _PREPARED_AFTER
             if configured_dsn(dsn) in (None, EMBEDDED):
                 try:

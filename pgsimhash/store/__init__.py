@@ -39,7 +39,6 @@ def connect(
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
     schema: str | None = None,
-    prepare: bool | None = None,
     retry_seconds: float | None = None,
     on_event: OnEvent | None = None,
 ) -> Store:
@@ -66,8 +65,6 @@ def connect(
         normalize_urls: whether the collection normalizes URLs, see
             :func:`pgsimhash.pages.urls.normalized_url`. A new collection does not by default.
         schema: the schema of the tables; None means PGSIMHASH_SCHEMA, else "pgsimhash".
-        prepare: whether frequent statements are prepared, on connections that the store opens. Some
-            transaction poolers do not support it. None means yes, unless a pooler is detected.
         retry_seconds: for how long to retry a lookup or batch after a lost connection or a
             transaction that the server aborted. Each takes effect once. 0 disables retries, None
             means a minute. Nothing is retried in your own transactions.
@@ -80,8 +77,7 @@ def connect(
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection does not exist and is not created, or its scheme,
             ``keep_markdown`` or ``normalize_urls`` differs.
-        ArgumentError: an argument is invalid, the scheme is not registered in this process, or
-            ``prepare`` is given for a connection that the store does not open.
+        ArgumentError: an argument is invalid, or the scheme is not registered in this process.
         StoreError: the connection is closed, does not use psycopg 3, or is in use by a store with
             another schema.
     """
@@ -91,9 +87,7 @@ def connect(
     from pgsimhash.store.session import Session
     from pgsimhash.store.store import Store
 
-    connections = connections_of(
-        where, partial(open_deployed, schema=schema, prepare=prepare), prepare
-    )
+    connections = connections_of(where, partial(open_deployed, schema=schema))
     session = Session(
         connections,
         collection,

@@ -94,7 +94,6 @@ async def connect_async(
     | async_scoped_session[Any]
     | None = None,
     *,
-    prepare: bool | None = None,
     page_seconds: float | None = None,
     page_memory: int | None = None,
     **options: Unpack[ConnectOptions],
@@ -109,10 +108,8 @@ async def connect_async(
     interrupted.
     """
     reader = PageReader(page_seconds, page_memory)
-    connect = partial(
-        open_deployed, schema=options.get("schema"), prepare=prepare, asynchronous=True
-    )
-    connections = connections_of(where, connect, prepare, asynchronous=True)
+    connect = partial(open_deployed, schema=options.get("schema"), asynchronous=True)
+    connections = connections_of(where, connect, asynchronous=True)
     session: Session = await greenlet_spawn(partial(Session, connections, **options))
     return AsyncStore(_GreenletStore(session, reader), reader)
 

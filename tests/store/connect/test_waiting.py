@@ -16,7 +16,7 @@ from psycopg import conninfo
 import pgsimhash
 from pgsimhash import connect, connect_async
 from pgsimhash.db.connection import open_connection
-from pgsimhash.errors import ArgumentError, NoServerError, StoreError
+from pgsimhash.errors import NoServerError, StoreError
 from tests.conftest import ROOT
 from tests.database import insert_page, run_sql, wait_for_a_lock, with_setting
 from tests.manual import text_of
@@ -209,16 +209,6 @@ def test_settings_of_the_dsn_apply(
     monkeypatch.setenv("PGSERVICE", "served")
     told = parameters(dsn)
     assert (told["keepalives_idle"], told["tcp_user_timeout"]) == ("50", "60000")
-
-
-def test_prepare_is_refused_for_the_callers_connections(dsn: str) -> None:
-    with connect(dsn, prepare=False) as store, store._session.connection_to_read() as connection:
-        assert connection.prepare_threshold is None
-    with (
-        psycopg.connect(dsn) as connection,
-        pytest.raises(ArgumentError, match=r"yours.*prepare_threshold=None"),
-    ):
-        connect(connection, prepare=False)
 
 
 def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> None:

@@ -160,7 +160,7 @@ def test_other_routes_and_statements(filled: str, route: Callable[[str, bool], N
     before, schema = known_rows(filled), dump(filled, options=["--schema-only"])
     url = "https://example.com/0"
     with (
-        connect(filled, collection="apart", prepare=True) as store,
+        connect(filled, collection="apart") as store,
         psycopg.connect(filled, autocommit=True, prepare_threshold=0) as connection,
     ):
 
