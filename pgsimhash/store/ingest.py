@@ -148,7 +148,6 @@ class Ingest:
         one by one, when their verdicts are consumed, unless the caller gave a ``batch_size``.
         """
         sent_options(self._session.collection, options)
-        text_size("label", label)
         if batch_size is not None:
             check_number("batch_size", batch_size)
         own = None if dry_run or self._label is not None else Run(label)

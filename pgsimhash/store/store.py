@@ -349,7 +349,6 @@ class Store(Maintenance):
         page_memory: int | None = None,
         batch_size: int | None = None,
         markdown: bool = False,
-        label: str = "ingest_many",
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Ingest a stream of pages and yield a verdict for each, in order.
@@ -378,12 +377,11 @@ class Store(Maintenance):
                 either kind, another process reads the pages even if ``jobs`` is 1.
             batch_size: the number of pages per batch.
             markdown: whether the verdicts have the main content, see :meth:`ingest`.
-            label: the label of the call's run, see :meth:`start_run`.
             options: settings that override those of the policies and the collection.
         """
         items = self._read(pages, options, markdown, jobs, max_bytes, page_seconds, page_memory)
         size = batches.BATCH_PAGES
-        return self._ingest.decide_each(items, size, options, batch_size=batch_size, label=label)
+        return self._ingest.decide_each(items, size, options, batch_size=batch_size)
 
     def ingest_files(
         self,
@@ -496,7 +494,6 @@ class Store(Maintenance):
         pages: Iterable[tuple[str, int]],
         *,
         batch_size: int | None = None,
-        label: str = "add_pages",
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Add ``(url, simhash)`` pairs; :meth:`ingest_many` without the reading.
@@ -510,7 +507,7 @@ class Store(Maintenance):
             batches.BATCH_SIMHASHES,
             options,
             batch_size=batch_size,
-            label=label,
+            label="add_pages",
         )
 
     def start_run(self, label: str) -> int:

@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 
 import pytest
@@ -55,12 +55,18 @@ def site(day: int) -> Iterator[SourcePage | PageStatus]:
             yield page(f"c.example/{n}")
 
 
+def crawl(dsn: str, pages: Iterable[SourcePage | PageStatus], label: str) -> None:
+    with connect(dsn, collection="site") as store:
+        store.start_run(label)
+        list(store.ingest_many(pages))
+
+
 @pytest.fixture
 def crawled(dsn: str) -> Iterator[Store]:
     """Three crawls on three days."""
     with connect(dsn, collection="site", create=True, keep_markdown=True) as store:
         for day in (1, 2, 3):
-            list(store.ingest_many(site(day), label=f"day {day}"))
+            crawl(dsn, site(day), f"day {day}")
         run_sql(
             dsn,
             "UPDATE pgsimhash.runs "
@@ -134,7 +140,7 @@ def test_days_stand_for_all_runs_of_the_day(crawled: Store, dsn: str) -> None:
     assert listed(compare_crawls(crawled, *days[:2]).changes) == FIRST_TO_SECOND
     # The site in two runs, the second of which visits what the first one left.
     rest = [SourcePage(f"https://b.example/{n}", text(f"b{n}")) for n in (1, 2, 3)]
-    list(crawled.ingest_many(rest, label="rest"))
+    crawl(dsn, rest, "rest")
     run_sql(
         dsn, "UPDATE pgsimhash.runs SET started_at = timestamptz '2026-11-26' WHERE label = 'rest'"
     )

@@ -239,7 +239,7 @@ def test_a_report_is_small_whatever_the_collection_has(store: Store) -> None:
                 path = f"{cluster}/" + "long-" * 300 + str(page)
                 url = f"https://host{cluster % 300}.example/{path}"
                 records.append(PageRecord(url, simhash, title=f"{cluster} " + "word " * 400))
-        list(store.ingest_many(records, label=f"run {number}"))
+        list(store.ingest_many(records))
     report = analysis.report(store)
     assert report.all_clusters == 5000
     assert report.copies == 12_500

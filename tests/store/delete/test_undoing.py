@@ -175,21 +175,21 @@ class TestEnds:
     PAGES: Final = [SourcePage(f"https://a.example/{n}", TEXTS[n]) for n in range(3)]
 
     def test_of_an_iterator(self, store: Store, dsn: str) -> None:
-        list(store.ingest_many(self.PAGES, label="night"))
-        assert state(dsn) == "night: ended"
+        list(store.ingest_many(self.PAGES))
+        assert state(dsn) == "ingest_many: ended"
         (run,) = store.runs()
         assert run.as_json()["state"] == run.state == "ended"
         store.undo_run(run.run_id)
-        verdicts = store.add_pages([(page.url, 1) for page in self.PAGES], label="closed")
+        verdicts = store.add_pages([(page.url, 1) for page in self.PAGES])
         next(verdicts)
-        assert state(dsn) == "closed: unfinished"
+        assert state(dsn) == "add_pages: unfinished"
         (run,) = store.runs()
         assert (
             run.state
             == f"unfinished, last batch at {run.finished_at.isoformat(timespec='seconds')}"
         )
         verdicts.close()  # type: ignore[attr-defined]
-        assert state(dsn) == "closed: ended"
+        assert state(dsn) == "add_pages: ended"
 
     def test_not_by_an_error(self, store: Store, dsn: str) -> None:
         def pages() -> Any:
@@ -197,8 +197,8 @@ class TestEnds:
             raise ValueError("the list ended early")
 
         with pytest.raises(ValueError, match="early"):
-            list(store.ingest_many(pages(), batch_size=1, label="broken"))
-        assert state(dsn) == "broken: unfinished"
+            list(store.ingest_many(pages(), batch_size=1))
+        assert state(dsn) == "ingest_many: unfinished"
 
     def test_of_a_store(self, dsn: str) -> None:
         for error in (None, ValueError()):
@@ -224,9 +224,9 @@ class TestEnds:
 
     def test_in_the_transaction_of_the_caller(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
-            list(connect(connection).ingest_many(self.PAGES, label="own"))
+            list(connect(connection).ingest_many(self.PAGES))
             connection.commit()
-            assert state(dsn) == "own: ended"
+            assert state(dsn) == "ingest_many: ended"
             store = connect(connection)
             connection.commit()
             store.start_run("never used")
