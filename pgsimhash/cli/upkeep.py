@@ -18,7 +18,7 @@ from pgsimhash.pages.urls import check_url
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.pairs import LabelledPair
-    from pgsimhash.store.deleting import Deleted
+    from pgsimhash.store.maintenance import Deleted
 
 _urls_option = options.flag(
     "--urls", "Also print the deleted URLs, those with an earlier version now, and new originals."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import psycopg
@@ -11,7 +12,7 @@ from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import in_schema, read_sql, schema_of
 from pgsimhash.db.statements import execute
-from pgsimhash.errors import NotFoundError
+from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.pages.policies import (
     SETTINGS,
     MatchOptions,
@@ -22,10 +23,10 @@ from pgsimhash.pages.policies import (
 )
 from pgsimhash.pages.records import CollectionStatus, Deletion, Mark, RunRecord, Verdict, Violation
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
+from pgsimhash.pages.urls import lowered
+from pgsimhash.pages.values import check_age, text_size
 from pgsimhash.runtime import no_progress
-from pgsimhash.store import deleting
 from pgsimhash.store.collection import Collection, follow
-from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.lookups import Calls, read_status, record_values
 from pgsimhash.store.session import Session, retried
 
@@ -35,12 +36,17 @@ if TYPE_CHECKING:
 _SLICE: Final = 20_000  # approximate rows per statement
 
 
+BATCH: Final = 1000  # deleted pages per transaction, which blocks writers for some tens of ms
+
+Deleted = Callable[[int], None]
+"""Receives the number of versions deleted so far."""
+
 Progress = Callable[[str, int, int], None]
 """Receives the step, the number of finished items, and the total."""
 
 
 class Maintenance:
-    """The methods of a store that concern its collection as a whole."""
+    """The methods of a store that delete pages, or concern its collection as a whole."""
 
     _session: Session
 
@@ -180,7 +186,54 @@ class Maintenance:
                 "unknown_run",
                 f"collection {self.collection.name!r} has no run {run_id}; runs() lists them",
             )
-        return deleting.delete(self._session, progress, run_id=run_id)
+        return self._delete(progress, run_id=run_id)
+
+    def expire(
+        self, older_than: timedelta | None = None, *, progress: Deleted = no_progress
+    ) -> Deletion:
+        """Delete every version that was last seen longer ago, by default by ``expire_after``.
+
+        A version is seen when it is stored, whenever its URL is ingested unchanged, and by
+        :meth:`seen`. Policies have ``expire_after``. ``progress`` receives the number of pages
+        deleted so far.
+        """
+        if older_than is not None:
+            check_age(older_than)
+        return self._delete(progress, "expire_batch", older_than=older_than)
+
+    def delete_page(self, url: str) -> Deletion:
+        """Delete all versions of the page at ``url``."""
+        return self._delete(no_progress, url=self.collection.page_url(url))
+
+    def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
+        """Delete all pages of a host, such as ``example.com``, without its subdomains."""
+        text_size("the host", host)
+        return self._delete(progress, host=lowered(host))
+
+    def _delete(self, progress: Deleted, function: str = "delete_batch", **pages: Any) -> Deletion:
+        """Delete the pages of a ``url``, of a ``host`` or of the run with a ``run_id``, in batches.
+
+        The function ``expire_batch`` deletes versions last seen longer ago than ``older_than``, or
+        than policies define.
+        """
+        check_type(progress, Callable, "progress is a function")
+        which = {"url": None, "host": None, "run_id": None, **pages}
+        after_page: int | None = 0
+        versions = 0
+        gone, reverted, promoted = urls = dict[str, None](), dict[str, None](), dict[str, None]()
+        while after_page is not None:
+            with self._session.calls_to_write() as calls:
+                ((after_page, deleted, *lists),) = calls.fetch(
+                    function, after_page=after_page, batch=BATCH, **which
+                )
+            if deleted is not None:
+                versions += deleted
+                for known, more in zip(urls, lists, strict=True):
+                    known.update(dict.fromkeys(more))
+                progress(versions)
+        # A page that one batch reverted or promoted may be deleted by a later batch.
+        remaining = ([url for url in known if url not in gone] for known in (reverted, promoted))
+        return Deletion(versions, list(gone), *remaining)
 
     @retried
     def status(self) -> CollectionStatus:

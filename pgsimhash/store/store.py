@@ -19,7 +19,6 @@ from pgsimhash.hashing.bits import as_simhashes, check_simhash, from_bigint, to_
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
-    Deletion,
     Input,
     Item,
     Match,
@@ -33,17 +32,16 @@ from pgsimhash.pages.records import (
     Verdict,
 )
 from pgsimhash.pages.selectors import Selectors, policy_selectors
-from pgsimhash.pages.urls import check_url, host_of, lowered
-from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time, text_size
+from pgsimhash.pages.urls import check_url, host_of
+from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import CANONICAL, Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import check_paths
 from pgsimhash.sources.page import OnSkipped, Reading, plain_path
-from pgsimhash.store import batches, deleting, lookups
+from pgsimhash.store import batches, lookups
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest, sent_options
 from pgsimhash.store.maintenance import Maintenance
 from pgsimhash.store.session import Session, lookup, retried
@@ -518,28 +516,6 @@ class Store(Maintenance):
         exhausted or closed, and single pages belong to no run.
         """
         return self._ingest.start_run(label)
-
-    def expire(
-        self, older_than: timedelta | None = None, *, progress: Deleted = no_progress
-    ) -> Deletion:
-        """Delete every version that was last seen longer ago, by default by ``expire_after``.
-
-        A version is seen when it is stored, whenever its URL is ingested unchanged, and by
-        :meth:`seen`. Policies have ``expire_after``. ``progress`` receives the number of pages
-        deleted so far.
-        """
-        if older_than is not None:
-            check_age(older_than)
-        return deleting.delete(self._session, progress, "expire_batch", older_than=older_than)
-
-    def delete_page(self, url: str) -> Deletion:
-        """Delete all versions of the page at ``url``."""
-        return deleting.delete(self._session, no_progress, url=self.collection.page_url(url))
-
-    def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
-        """Delete all pages of a host, such as ``example.com``, without its subdomains."""
-        text_size("the host", host)
-        return deleting.delete(self._session, progress, host=lowered(host))
 
     def pairs(
         self, distance: int | None = None, *, progress: Compared = no_progress

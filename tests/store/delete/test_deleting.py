@@ -11,7 +11,7 @@ from psycopg import sql
 from pgsimhash import Store, connect
 from pgsimhash.errors import CollectionError, NotFoundError, StoreError
 from pgsimhash.sources import SourcePage
-from pgsimhash.store import deleting
+from pgsimhash.store import maintenance
 from tests.database import after_a_wait, insert_page, run_sql, simhashes_in, with_setting
 from tests.refusals import because, sqlstate
 from tests.store.content import content, original_of, page_at
@@ -135,14 +135,14 @@ class TestRuns:
         with connect(dsn) as one, connect(dsn) as two:
             number = one.start_run("goes on")
             one.add_page("https://a.example/1", 1)
-            delete = deleting.delete
+            delete = Store._delete
 
             def and_goes_on(*arguments: Any, **scope: Any) -> Any:
                 went = delete(*arguments, **scope)
                 one.add_page("https://a.example/2", 2)
                 return went
 
-            monkeypatch.setattr(deleting, "delete", and_goes_on)
+            monkeypatch.setattr(Store, "_delete", and_goes_on)
             assert two.undo_run(number).gone == ["https://a.example/1"]
             monkeypatch.undo()
             assert [run.run_id for run in one.runs()] == [number]
@@ -200,7 +200,7 @@ class TestExpiry:
     def test_two_writers_continue_meanwhile(
         self, store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(deleting, "BATCH", 100)
+        monkeypatch.setattr(maintenance, "BATCH", 100)
         self.fill(store, 500)
         told: list[int] = []
         with ThreadPoolExecutor(2) as pool:

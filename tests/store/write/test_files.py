@@ -304,7 +304,7 @@ def test_a_file_that_begins_during_an_undo_is_not_marked_as_stored(
     store: Store, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pgsimhash.store.batches.BATCH_PAGES", 10)
-    monkeypatch.setattr("pgsimhash.store.deleting.BATCH", 5)
+    monkeypatch.setattr("pgsimhash.store.maintenance.BATCH", 5)
     monkeypatch.setattr("pgsimhash.store.files._AT_ONCE", 1)
     files = two_files(tmp_path)
     verdicts = store.ingest_files(files)
