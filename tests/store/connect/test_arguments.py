@@ -202,8 +202,9 @@ NOT_IN_SQL = {
         "near_pages: a bool", "find: a bool as a distance", "near_pages: NUL",
         "has_near: no simhash", "find_many: two dimensions", "should_fetch: NUL",
         "delete_page: NUL", "add_page: NUL", "delete_host: a surrogate", "add_page: a simhash",
-        "mark: NUL", "set_policy: NUL",
+        "mark: NUL", "set_policy: NUL", "start_run: NUL", "start_run: a surrogate",
     },
+    "the column refuses NULL": {"start_run: None"},
     "it has no such argument": {
         "find: a limit", "find: a signature out of range", "find: no signature",
         "near_pages: a limit", "near_pages: a signature", "find: a negative limit",

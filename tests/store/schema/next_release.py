@@ -35,8 +35,8 @@ CHANGES = {
             "keep boolean,\n    page_id bigint, original_page_id bigint, note text\n",
         ),
         (
-            "    covered boolean, selectors integer\n);",
-            "    covered boolean, selectors integer, note text\n);",
+            "distance smallint, covered boolean, selectors integer\n);",
+            "distance smallint, covered boolean, selectors integer, note text\n);",
         ),
     ],
     "batch.sql": [("    )::pgsimhash.verdict,", "    , NULL)::pgsimhash.verdict,")],
