@@ -97,15 +97,6 @@ def _problem(text: str) -> str | None:
     )
 
 
-class _Rule(NamedTuple):
-    """A policy with selectors."""
-
-    host: str
-    path: str
-    content: str | None
-    ignore: str | None
-
-
 def policy_selectors(rules: str, url: str) -> Selectors:
     """Return the selectors that policies define for a URL, as ``_settings_for`` in SQL does.
 
@@ -119,9 +110,9 @@ def policy_selectors(rules: str, url: str) -> Selectors:
         path = _PATH.match(url)
         rest = path[1] if path else ""
         rest = rest if rest.startswith("/") else f"/{rest}"
-        for rule in known:
-            if rule.path == "*" or _is_like(rest, rule.path):
-                selectors = selectors.otherwise(Selectors(rule.content, rule.ignore))
+        for pattern, own in known:
+            if _like(pattern).fullmatch(rest):
+                selectors = selectors.otherwise(own)
     return selectors
 
 
@@ -129,27 +120,17 @@ _PATH: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
 
 
 @lru_cache(maxsize=8)
-def _rules_by_host(rules: str) -> dict[str, list[_Rule]]:
-    """Return the rules of each host; those of one host are in order, the first one decides."""
-    by_host: dict[str, list[_Rule]] = {}
-    for values in json.loads(rules):
-        rule = _Rule(*values)
-        by_host.setdefault(rule.host, []).append(rule)
+def _rules_by_host(rules: str) -> dict[str, list[tuple[str, Selectors]]]:
+    """Return the paths and selectors of each host; those of one are in order, the first decides."""
+    by_host: dict[str, list[tuple[str, Selectors]]] = {}
+    for host, path, *selectors in json.loads(rules):
+        by_host.setdefault(host, []).append((path, Selectors(*selectors)))
     return by_host
 
 
-def _is_like(path: str, pattern: str) -> bool:
-    """Return whether a path matches a pattern in which ``*`` matches anything, in linear time."""
-    first, *parts = pattern.split("*")
-    if not parts:
-        return path == first
-    *parts, last = parts
-    place, end = len(first), len(path) - len(last)
-    if not (path.startswith(first) and path.endswith(last) and place <= end):
-        return False
-    for part in parts:
-        place = path.find(part, place, end)
-        if place < 0:
-            return False
-        place += len(part)
-    return True
+@lru_cache
+def _like(pattern: str) -> re.Pattern[str]:
+    """Return a pattern in which ``*`` matches anything; atomic groups keep its time linear."""
+    first, *parts = map(re.escape, pattern.split("*"))
+    middle = "".join(f"(?>.*?{part})" for part in parts[:-1])
+    return re.compile(first + middle + "".join(f".*{last}" for last in parts[-1:]), re.DOTALL)

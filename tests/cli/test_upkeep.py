@@ -110,6 +110,8 @@ def test_selectors_of_a_policy_are_checked_counted_and_applied(run: Run, folder:
     assert [line["content_missing"] for line in done.lines].count(True) == 3
     assert run("status").lines[0]["content_missing"] == 3
     run("policy", "set", "*", "--ignore", "p").ends(0, "3 stored pages")
+    none = run("policy", "set", "*/forum/*", "--content", "").lines
+    assert none == [{"pattern": "*/forum/*", "content": ""}]
     done = run("collection", "rebuild", "default")
     done.ends(0, "3 pages were read by other selectors than those of the policies")
     assert run("collection", "rebuild", "default", "--content", "main").code != 0
