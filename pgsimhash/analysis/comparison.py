@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of, blocks_of_text
 from pgsimhash.analysis.changes import known_distance, stored_versions
-from pgsimhash.analysis.skyline import places
+from pgsimhash.analysis.skyline import SMALL_PRINT, places
 from pgsimhash.analysis.wording import counted, listed, percent, shortened
 from pgsimhash.errors import NotFoundError, invalid_argument
 from pgsimhash.hashing.bits import (
@@ -123,6 +123,9 @@ class Comparison:
         differing = self.differing
         if not differing:
             return f"{shared}. Every block of one page is on the other."
+        pair = differing[0]
+        changed = [piece.text.strip() for piece in (*pair.left, *pair.right) if piece.changed]
+        text = shortened(max(changed, key=len) if changed else pair.blocks[0].text, 90)
         quiet = sum(pair.is_quiet for pair in differing)
         if self.matches and (2 * quiet >= len(differing) or self.agreement > 0.97):
             differ = counted(len(differing), "block differs", "blocks differ")
@@ -131,11 +134,11 @@ class Comparison:
                 sum(pair.a.share * pair.unshared(pair.a) for pair in differing if pair.a),
                 sum(pair.b.share * pair.unshared(pair.b) for pair in differing if pair.b),
             )
-            where = ", ".join(places(differing))
-            return f"{shared}. {differ}, but {count}: {where}, {percent(total)} of the vote."
-        pair = differing[0]
-        changed = [piece.text.strip() for piece in (*pair.left, *pair.right) if piece.changed]
-        text = shortened(max(changed, key=len) if changed else pair.blocks[0].text, 90)
+            where = [place for place in places(differing) if place != SMALL_PRINT]
+            if not (pair.is_quiet and where):
+                where.append(f"“{text}”")
+            named = f"{', '.join(where)}: {percent(total)} of the vote"
+            return f"{shared}. {differ}, but {count}: {named}."
         what = "change" if self.matches else "difference"
         return f"{shared}. The biggest {what}, {percent(pair.difference)} of the vote: “{text}”."
 

@@ -15,6 +15,10 @@ _MERGED_MAX: Final = 0.05
 _GAP: Final = 0.05  # loud blocks with fewer words between them are one part
 
 
+SMALL_PRINT: Final = "small print"
+"""The name of quiet blocks of the main text."""
+
+
 class Bar(NamedTuple):
     """A bar of a skyline; all sizes are shares, 0 to 1.
 
@@ -119,7 +123,7 @@ def _smoothed(pairs: Sequence[BlockPair], whole: int) -> Iterator[tuple[bool, Bl
 def places(pairs: Sequence[BlockPair]) -> tuple[str, ...]:
     """Return the first three places of blocks outside the main text, or "small print"."""
     found = dict.fromkeys(block.place for pair in pairs for block in pair.blocks)
-    return tuple(place for place in found if place != "text")[:3] or ("small print",)
+    return tuple(place for place in found if place != "text")[:3] or (SMALL_PRINT,)
 
 
 def drawn_in_text(pairs: Sequence[BlockPair], width: int) -> list[list[tuple[str, bool]]]:
