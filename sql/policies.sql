@@ -116,12 +116,20 @@ CREATE FUNCTION pgsimhash._selectors_digest(content text, ignore text) RETURNS i
 
 -- The settings that policies define for a URL, and the pattern of the most specific one; NULL if the
 -- collection's own apply.
-CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default')
-RETURNS SETOF pgsimhash.policies
+CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default') RETURNS TABLE (
+    host text, path text, distance smallint, verify boolean, scope text, window_size integer,
+    max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
+    expire_after interval, refetch_after interval, content text, ignore text,
+    ignore_parameters text, sample_every integer
+)
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    -- Not a row of the table, to which an upgrade may add a column while callers have a plan.
     RETURN QUERY
-    SELECT s.*
+    SELECT
+        s.host, s.path, s.distance, s.verify, s.scope, s.window_size, s.max_age,
+        s.canonical_link, s.max_copies, s.min_tokens, s.expire_after, s.refetch_after,
+        s.content, s.ignore, s.ignore_parameters, s.sample_every
     FROM (SELECT) AS always
     LEFT JOIN pgsimhash._settings_for(pgsimhash._id_of(collection), ARRAY[url]) AS s ON true;
 END
