@@ -7,9 +7,9 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from pgsimhash.batch.originals import (
     SAMPLE,
-    TEXT_DISTANCE,
     Cell,
     Original,
+    default_distance,
     find_originals,
     first_originals,
     read_texts,
@@ -74,8 +74,8 @@ def mark_duplicates(
         frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it is not changed.
         column: the column with the texts (str) or pages (str or bytes).
         kind: ``text`` for plain texts, ``html`` for pages.
-        distance: the largest number of differing bits, 0 to 12; by default 11 for texts and the
-            scheme's for pages.
+        distance: the largest number of differing bits, 0 to 12; by default 11 for
+            "pgsimhash-text-1" and "pgsimhash-short-1", else the scheme's.
         scheme: the default is "pgsimhash-article-1" for pages, and one choice of
             :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
         url_column: the column with the URLs of pages, which some schemes use.
@@ -97,9 +97,7 @@ def mark_duplicates(
     sample = (cell for cell in cells[:: 1 + len(cells) // SAMPLE] if cell is not None)
     recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(sample))
     selectors = checked_selectors(recipe, Selectors(content, ignore))
-    limit = distance
-    if limit is None:
-        limit = TEXT_DISTANCE if kind == "text" else recipe.distance
+    limit = default_distance(recipe) if distance is None else distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
     rows = read_cells(cells, urls, kind, recipe, jobs, selectors)

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.hashing.signature import verified
-from pgsimhash.schemes.registry import Scheme
+from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.schemes.texts import vote_texts
 from pgsimhash.search.pairs import find_pairs
 
 TEXT_DISTANCE: Final = 11
-"""The default distance of texts: a search in memory costs less than one in a collection."""
+"""The default distance of schemes for texts: a search in memory costs less than in a collection."""
 
 SAMPLE: Final = 2000  # texts that choose the scheme
 
@@ -35,6 +35,11 @@ class Original(NamedTuple):
 
     distance: int
     row: int
+
+
+def default_distance(scheme: Scheme) -> int:
+    """Return the default distance of a search in memory."""
+    return TEXT_DISTANCE if scheme in (TEXT_SCHEME, SHORT_SCHEME) else scheme.distance
 
 
 def read_texts(texts: Iterable[str], scheme: Scheme, jobs: int = 1) -> Iterator[Cell]:

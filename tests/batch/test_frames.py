@@ -187,6 +187,9 @@ def test_most_texts_decide_the_scheme_for_all() -> None:
     scheme = Scheme("words", read_text, ShingleWeights((1,)), min_tokens=1, distance=0)
     marked = marked_texts(["one two", "two one", "three"], scheme=scheme)
     assert marked["duplicate_of"].to_list() == [None, 0, None]
+    near = [long, f"{long} more"]
+    assert marked_texts(near, scheme=TEXT_SCHEME)["distance"].to_list()[1] > 0
+    assert marked_texts(near, scheme=scheme)["duplicate_of"].to_list() == [None, None]
 
 
 def test_equal_texts_are_marked_whatever_their_length() -> None:
