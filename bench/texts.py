@@ -1,13 +1,14 @@
 """Compare what marks near-duplicates among plain texts: pgsimhash, datasketch and rensa.
 
-    python bench/texts.py [--rows N] [--words N] [--tool NAME ...]
+    python bench/texts.py [--rows N] [--words N] [--tool NAME ...] [--pairs N]
 
 The texts are made: words by Zipf's law, each with favourite successors; a tenth of the originals
 fill a template, of which they have 30% to 95%. Three tenths are copies of originals with one kind
 of edit each. A copy is found if its original is in its cluster; a cluster with two originals is
 mixed. Each tool runs in its own process. The peers are to be installed: datasketch by shingles of
-three words at .7, rensa by 16 bands. ``--pairs`` prints the curve instead: recall and false matches
-at each distance, by ``analyse.evaluate``, for texts of all lengths.
+three words at .7, rensa by 16 bands. ``--pairs`` prints instead, at each distance, which share of
+pairs matches: of copies by kind, and of different texts that fill the same template, verified and
+not. The texts have 20 to 2,000 words.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from typing import NamedTuple
 import click
 import numpy as np
 from numpy.typing import NDArray
+
+from pgsimhash.analysis import evaluate
+from pgsimhash.analysis.pairs import LabelledPair
 
 Words = NDArray[np.int64]
 Clusters = Sequence[int]
@@ -64,7 +68,10 @@ class Maker:
         edits = cycle(EDITS)
         made = number = 0
         while made < rows:
-            words = self._template() if number % 10 == 0 else self._prose(self._length())
+            if number % 10 == 0:
+                words = self._template(int(self._rng.integers(TEMPLATES)))
+            else:
+                words = self._prose(self._length())
             yield Text(self._written(words), number, "")
             made += 1
             if number % 7 < 3 and made < rows:
@@ -72,6 +79,18 @@ class Maker:
                 yield Text(self._written(self._edited(words, edit)), number, edit)
                 made += 1
             number += 1
+
+    def pairs(self, count: int) -> Iterator[LabelledPair]:
+        """Yield this many copies, and as many pairs of texts of one template."""
+        edits = cycle(EDITS)
+        for _ in range(count):
+            words, edit = self._prose(max(self._length(), 20)), next(edits)
+            copy = self._edited(words, edit)
+            yield LabelledPair(self._written(words), self._written(copy), "copy", edit)
+            number = int(self._rng.integers(TEMPLATES))
+            one, other = (self._written(self._template(number)) for _ in range(2))
+            if one != other:
+                yield LabelledPair(one, other, "distinct", "template")
 
     def _length(self) -> int:
         return int(np.clip(self._rng.lognormal(np.log(self._median), 0.9), 5, 2000))
@@ -87,9 +106,9 @@ class Maker:
             words[place] = self._following[words[place - 1], choice[place]]
         return words
 
-    def _template(self) -> Words:
+    def _template(self, number: int) -> Words:
         """A template with runs of its words replaced."""
-        words = self._templates[self._rng.integers(TEMPLATES)].copy()
+        words = self._templates[number].copy()
         left = (1 - self._rng.uniform(0.3, 0.95)) * len(words)
         while left > 0:
             start = int(self._rng.integers(len(words)))
@@ -213,9 +232,17 @@ def measured(tool: str, rows: int, words: int) -> dict[str, float]:
 @click.option("--rows", default=200_000, show_default=True)
 @click.option("--words", default=167, show_default=True, help="The median of a text.")
 @click.option("--tool", "tools", multiple=True, default=list(TOOLS), help="By default all.")
+@click.option("--pairs", type=int, help="Evaluate this many labelled pairs at each distance.")
 @click.option("--one", hidden=True)
-def main(rows: int, words: int, tools: tuple[str, ...], one: str | None) -> None:
+def main(rows: int, words: int, tools: tuple[str, ...], pairs: int | None, one: str | None) -> None:
     """Compare tools on the same texts, each in its own process."""
+    if pairs is not None:
+        for at in evaluate(list(Maker(words).pairs(pairs)), scheme="pgsimhash-text-1").curve[:13]:
+            shares = {kind: at.kinds[kind].recall for kind in EDITS}
+            false = [each.false_matches / each.distinct for each in (at.counts, at.unverified)]
+            print(at.distance, *(f"{kind} {share:.3f}" for kind, share in shares.items()), end=", ")
+            print("templates {:.4f}, unverified {:.4f}".format(*false))
+        return
     if one is not None:
         print(json.dumps(measured(one, rows, words)))
         return
