@@ -244,12 +244,16 @@ $$;
 CREATE FUNCTION pgsimhash._canonical_distance(
     own_id integer, url text, simhash bigint, canonical_url text
 ) RETURNS integer
-    LANGUAGE sql STABLE PARALLEL SAFE
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Not in SQL, whose functions depend on each column of a table of which they read all.
     RETURN (
         SELECT pgsimhash.hamming_distance(t.simhash, _canonical_distance.simhash)
         FROM ${newest _canonical_distance.canonical_url} AS t
         WHERE t.url <> _canonical_distance.url
     );
+END
+$$;
 
 -- The first present versions whose canonical link names a page that is more than so many bits away,
 -- and how many there are.
