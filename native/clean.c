@@ -1,4 +1,4 @@
-/* Before the page is parsed: pgsimhash/html/parse.py, _clean(). */
+/* Before the page is parsed: pgsimhash/html/parse.py and repair.py. */
 #include "page.h"
 
 /* Whether UTF-8 has a character of _DROPPED beyond ASCII: U+0080 to U+009F (C2 80 to C2 9F),
@@ -28,4 +28,35 @@ PyObject *is_clean(PyObject *module, PyObject *bytes) {
     is_dirty = is_dirty || has_dropped(at, end, 0xC2) || has_dropped(at, end, 0xED) ||
                has_dropped(at, end, 0xEF);
     return PyBool_FromLong(!is_dirty);
+}
+
+static bool begins(const uint8_t *at, const uint8_t *end, const char *letters) {
+    for (; *letters; letters++, at++)
+        if (at >= end || (*at | 32) != (uint8_t)*letters) return false;
+    return true;
+}
+
+/* odd_tags(bytes) -> where the first </body> or </html> may be, or the end; whether <script, <style,
+ * <title or <textarea may end with a slash. Patterns of Python decide. */
+PyObject *odd_tags(PyObject *module, PyObject *bytes) {
+    (void)module;
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return NULL;
+    const uint8_t *start = (const uint8_t *)data, *end = start + size, *page_end = NULL;
+    bool has_slash = false;
+    const uint8_t *at = memchr(start, '<', (size_t)size), *next;
+    for (; at != NULL; at = next) {
+        next = memchr(at + 1, '<', (size_t)(end - at - 1));
+        const uint8_t *stop = next == NULL ? end : next, *name = at + 1;
+        if (page_end == NULL && (begins(name, stop, "/body") || begins(name, stop, "/html")))
+            page_end = at;
+        if (has_slash || !(begins(name, stop, "scr") || begins(name, stop, "sty") ||
+                           begins(name, stop, "tit") || begins(name, stop, "tex")))
+            continue;
+        const uint8_t *close = memchr(at, '>', (size_t)(stop - at));
+        has_slash = close != NULL && close[-1] == '/';
+    }
+    return Py_BuildValue("nN", (page_end == NULL ? end : page_end) - start,
+                         PyBool_FromLong(has_slash));
 }

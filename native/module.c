@@ -184,6 +184,7 @@ static PyMethodDef methods[] = {
     {"vote_titles", vote_titles, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},
+    {"odd_tags", odd_tags, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
 static int start(PyObject *module) {

@@ -271,6 +271,7 @@ PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node);
 
 /* clean.c */
 PyObject *is_clean(PyObject *module, PyObject *bytes);
+PyObject *odd_tags(PyObject *module, PyObject *bytes);
 /* The node of an element of lxml, or NULL with an exception. */
 const Node *node_of(PyObject *module, PyObject *element);
 

@@ -83,6 +83,14 @@ def is_clean(utf8: bytes) -> bool:
     return is_used and _native.is_clean(utf8)
 
 
+def odd_tags(html: bytes) -> tuple[int, bool]:
+    """Return where the first ``</body>`` or ``</html>`` may be, or the end of a page.
+
+    And whether the start tag of a script, style, title or textarea may end with a slash.
+    """
+    return _native.odd_tags(html) if is_used else (0, True)
+
+
 @cache
 def _tables() -> object:
     """Return the tables of the modules beside this one for the extension."""

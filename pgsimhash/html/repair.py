@@ -15,6 +15,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.hashing.tokens import tokenize
+from pgsimhash.html import native
 from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, is_hidden, names_of, words
 
 # The elements of a head (13.2.6.4.4); any other begins the body.
@@ -55,12 +56,13 @@ _FOLDS: Final = re.compile(r"accordion|collaps|\bfaq")
 
 def repaired_source(source: bytes) -> bytes:
     """Return the UTF-8 of a page so that libxml2's parser reads it as browsers do."""
+    end, has_slash = native.odd_tags(source)
     if _XML_DECLARATION.match(source):
-        source = _without_cdata(source)
-    elif b"/>" in source:
+        source, end = _without_cdata(source), 0
+    elif has_slash:
         ends: dict[bytes, int] = {}
-        source = _SELF_CLOSED.sub(lambda tag: _opened(tag, ends), source)
-    return _PAGE_END.sub(b"", source)
+        source, end = _SELF_CLOSED.sub(lambda tag: _opened(tag, ends), source), 0
+    return source[:end] + _PAGE_END.sub(b"", source[end:])
 
 
 def _without_cdata(source: bytes) -> bytes:

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from pgsimhash import PageError
 from pgsimhash.html import Article, implementation, native
 from pgsimhash.html.markdown import EVENT_TAGS
+from pgsimhash.html.repair import repaired_source
 from pgsimhash.schemes import get_scheme
 from tests.conftest import ROOT
 from tests.html.fuzzed_pages import ATTRIBUTES, CHARSETS, PAGES, TAGS, TEXTS
@@ -174,6 +175,21 @@ def test_threads_read_at_once() -> None:
     expected = [read(html)[0] for html in pages]
     with ThreadPoolExecutor(4) as threads:
         assert [found for found, _ in threads.map(read, pages)] == expected
+
+
+SOURCES = [
+    *("<script", "<STYLE a=b", "<title", "<textarea ", "</Title>", "</script>", "</textarea>"),
+    *("/>", ">", "</body", "</BODY>", "</html >", "</bodyx>", "<br/>", "<stop/>", "<", "x", "Ж"),
+    *("<?xml version='1.0'?>", "<![CDATA[<p>]]>", "y" * 2000),
+]
+
+
+def test_sources_are_repaired_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random("sources")
+    sources = ["".join(rng.choices(SOURCES, k=rng.randrange(12))).encode() for _ in range(5000)]
+    found = [repaired_source(source) for source in sources]
+    monkeypatch.setattr(native, "is_used", False)
+    assert found == [repaired_source(source) for source in sources]
 
 
 def test_the_events_of_a_changed_tree_are_left_to_python() -> None:
