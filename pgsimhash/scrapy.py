@@ -218,15 +218,12 @@ class PgsimhashPipeline(_Component):
             ItemAdapter(item)[self._tag] = tag
         except (KeyError, AttributeError, TypeError, ValueError) as error:
             self._count("untagged")
-            if self._crawler.stats.get_value("pgsimhash/untagged") > 1:
-                return
-            _logger.error(
-                "%s has no field %r, so it gets no verdict: declare the field, or set "
-                "PGSIMHASH_TAG to another one (%s)",
-                type(item).__name__,
-                self._tag,
-                error,
-            )
+            if self._crawler.stats.get_value("pgsimhash/untagged") == 1:
+                message = (
+                    "%s has no field %r, so it gets no verdict: declare the field, or set "
+                    "PGSIMHASH_TAG to another one (%s)"
+                )
+                _logger.error(message, type(item).__name__, self._tag, error)
 
 
 class PgsimhashSpiderMiddleware(_Component):
