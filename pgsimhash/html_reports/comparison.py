@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import comb
@@ -172,19 +173,10 @@ def _fold_summary(rows: Sequence[Row], quiet: bool) -> str:
     vote = f"{percent(share)} of the vote"
     if not quiet:
         return f"{counted(len(rows), 'more block')}, {_WHERE[rows[0].kind]}: {vote}"
-    own = {
-        name: sum(
-            row.kind in (f"only_{name}", "apart") and block is not None for row, block in side
-        )
-        for name, side in (
-            ("a", [(row, row.pair.a) for row in rows]),
-            ("b", [(row, row.pair.b) for row in rows]),
-        )
-    }
-    alone = [f"{count} only in {name.upper()}" for name, count in own.items() if count]
-    whose = f", {listed(alone)}" if alone else " on both pages"
+    kinds = Counter(row.kind for row in rows if row.kind not in ("same", "moved"))
+    whose = listed(f"{count} {_WHERE[kind]}" for kind, count in kinds.items()) if kinds else ""
     where = ", ".join(places(pairs)).capitalize()
-    return f"{where}: {counted(len(rows), 'quiet block')}{whose}, {vote}"
+    return f"{where}: {counted(len(rows), 'quiet block')}, {whose or 'on both pages'}, {vote}"
 
 
 def _without_middle(text: str) -> str:
