@@ -223,7 +223,9 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
             return body[: error.start]
     head = body[:_HEAD]
     meta = _META.search(head)
-    own = html_body_declared_encoding(head) or (meta and meta[1].decode())
+    # Python 3.15 warns about names that are not ASCII.
+    plain = head.decode("ascii", "replace").replace("\ufffd", "?")
+    own = html_body_declared_encoding(plain) or (meta and meta[1].decode())
     labels = [codec_for(label) for label in (charset, own)]
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
     # Browsers detect it only by its escape sequences, which no other encoding has.
