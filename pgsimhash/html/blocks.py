@@ -120,13 +120,17 @@ _NAMES: Final = {
         " sponsored werbung anzeige anzeigen publicidad publicite popup popups popover popovers"
         " modal modals newsletter newsletters subscribe role=dialog role=alertdialog mostread"
         " trending outbrain taboola promo promos promoted promotion advertorial adsbox adbox"
-        " werbeblock werbebanner reklama reklame advertentie"
+        " werbeblock werbebanner reklama reklame advertentie advads quads ezoic adthrive mediavine"
+        " raptive revcontent mgid teads inread anuncio anuncios pubblicita publicidade mailchimp"
+        " upsell upsells pum"
     ),
     # The same below an article, in an element beside it.
     Named.APART | Named.BELOW: (
         "comment comments commentlist disqus kommentare commentaires comentarios related"
         " recommended recommendation recommendations cookie cookies cookiebanner cookiebar"
-        " cookiebot consent gdpr onetrust"
+        " cookiebot consent gdpr onetrust tarteaucitron didomi borlabs cmplz cky cybot kommentar"
+        " kommentarbereich leserkommentare commenti reacties relatedposts yarpp crp verwandte"
+        " aehnliche relacionados relacionadas similaires correlati empfehlungen"
     ),
     # Parts of an article that stand in a box of their own, if no other word says otherwise.
     Named.NOTE: (
@@ -139,20 +143,24 @@ _NAMES: Final = {
         " role=doc-tip role=doc-abstract role=doc-introduction role=doc-errata"
     ),
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
-    Named.SHORT | Named.WITH_SHORT: "ad ads share shares sharing sidebar social follow",
+    Named.SHORT | Named.WITH_SHORT: (
+        "ad ads share shares sharing sidebar social follow sharebar socials sharedaddy addtoany"
+        " teilen partager compartir condividi"
+    ),
     Named.WITH_SHORT: (
         "area article banner bar block body bottom box button buttons container content div dfp"
         " background in mid wp"
         " desktop entry frame google gpt icon icons inline item label leaderboard left link links"
         " list media middle mobile native page placement placeholder post right section slot space"
-        " sticky story text this toolbar tools top unit widget wrap wrapper zone"
+        " sticky story text this toolbar tools top unit widget wrap wrapper zone code viewport video"
+        " wide auto placed sd likes"
     ),
     # "no-ads" and "with-comments" say something about an element with other content.
     Named.STATE: "closed disabled enabled has have is no not off on open with without",
     # The words behind one of these are a topic of the page: "category-cookies", "js-share".
     Named.TOPIC: (
-        "author cat category format hentry js label node path status tag tax taxonomy term topic"
-        " type"
+        "author cat categoria categorie category etiqueta format hentry id js kategorie label node"
+        " path postid rubrik rubrique schlagwort status tag tax taxonomy template term topic type"
     ),
 }
 _FLAGS: Final = flags_of({flag: words(names) for flag, names in _NAMES.items()})

@@ -189,7 +189,7 @@ def _up_to(element: HtmlElement, end: HtmlElement) -> Iterator[HtmlElement]:
 
 def _is_text(button: HtmlElement) -> bool:
     """Return whether a button is a question or title that opens an answer, or was never closed."""
-    if next(button.iterancestors(*HEADING_TAGS), None) is not None:
+    if next(button.iterancestors(*_TITLES), None) is not None:
         return True
     if next(button.iter(*_PARAGRAPHS), None) is not None:
         return True
@@ -199,6 +199,7 @@ def _is_text(button: HtmlElement) -> bool:
     return words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
 
 
+_TITLES: Final = HEADING_TAGS | {"dt"}
 _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
 
 
@@ -206,10 +207,10 @@ def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
     """Show the parts that buttons open: those they name, or those behind them."""
     roles = [part for part in root.xpath("descendant::*[@role]") if part.get("role") in _ROLES]
     role_buttons = islice((part for part in roles if part.get("role") == "button"), _OPENERS_MAX)
-    openers = filter(_is_text, role_buttons)
+    openers = [*buttons, *filter(_is_text, role_buttons)]
     controlled = {
         name.lstrip("#")
-        for opener in (*buttons, *openers)
+        for opener in openers
         for key in ("aria-controls", "data-target", "data-bs-target")
         for name in (opener.get(key) or "").split()
     }
@@ -219,9 +220,9 @@ def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
     for tab in roles:
         if tab.tag == "button" and tab.get("role") == "tab":
             tab.tag = "div"
-    for button in buttons:
-        around = button.getparent()
-        title = around if around is not None and around.tag in HEADING_TAGS else button
+    for opener in openers:
+        around = opener.getparent()
+        title = around if around is not None and around.tag in _TITLES else opener
         panels += [behind for behind in (title.getnext(),) if behind is not None]
     for panel in panels:
         _show(panel)

@@ -137,7 +137,11 @@ PARTS = sorted(words(
     " article__newsletter page__newsletter subscribe-content mostread modal-content"
     " popup-text page__related page__comments related-content main-comments site-cookies"
     " cookie-content advertorial-teaser adsbox werbeblock wp-block-ad mid-article-ad in-content-ad"
-    " article__ad-wrapper post__sponsored anzeigen-container adContainer"
+    " article__ad-wrapper post__sponsored anzeigen-container adContainer code-block-ad quads-ad"
+    " ezoic-ad mediavine-ad google-ad-placed sharedaddy sd-sharing addtoany_content sharebar"
+    " socials-share teilen partager-article compartir-box jp-relatedposts yarpp-related"
+    " verwandte-artikel aehnliche-artikel articulos-relacionados kommentarbereich kommentar-liste"
+    " leserkommentare empfehlungen anuncios-top mailchimp-form cmplz-manage tarteaucitron"
 ))  # fmt: skip
 TOPICS = sorted(words(
     "category-kommentare category-cookies tag-cookies tag-newsletter cat-comments"
@@ -147,6 +151,9 @@ TOPICS = sorted(words(
     " with-comments has-sidebar is-promoted has-newsletter-open not-sponsored comments-off"
     " related-disabled ad-title sidebarExtras share-price shareholders commentary advertiser"
     " relatedness promontory modality cookiecutter socialism followers-of-faith adsorption"
+    " page-template-newsletter page-id-cookies kategorie-werbung rubrik-kommentare postid-ads"
+    " rubrique-commentaires categorie-publicite etiqueta-publicidad categoria-comentarios"
+    " schlagwort-anzeigen no-sidebar comments-closed product_cat-promo stellenanzeige"
     " header"
 ))  # fmt: skip
 

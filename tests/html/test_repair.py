@@ -65,6 +65,8 @@ def faq(question: str, answer: str) -> str:
         "<p>Answer:</p><div id=a{1} style='display: none'><p>{0}</p></div><!-- aria -->"),
     faq("<div role=button aria-expanded=false aria-controls=a{1}>{0}</div>",
         "<div id=a{1} style='display:none'><p>{0}</p></div>"),
+    f"<dl>{faq('<dt><button>{}</button></dt>', '<dd hidden>{}</dd>')}</dl>",
+    faq("<h2><a role=button href=#a{1}>{0}</a></h2>", "<div style='display:none'>{0}</div>"),
     faq("<button role=tab aria-controls=a{1}>{0}</button>",
         "<div id=a{1} role=tabpanel hidden><p>{0}</p></div>"),
 ])  # fmt: skip
