@@ -7,9 +7,10 @@ Then all are fitted together, and the coefficients are printed as ``COEFFICIENTS
 there are generated ones (bench/made_pages.py) with a small weight: they represent index pages with
 a footer of prose, of which the sets have few.
 
-The fit maximizes the expected share of copies found at 3, 5 and 8 bits, less the expected false
-matches (bench/fitting.py). Sources count by the root of their pairs. Coefficients are held near
-those of the package, and the weights of occurrences are not fitted.
+The fit maximizes the expected share of copies that a store finds, less the expected false matches
+(bench/fitting.py). Signatures are those of the package's coefficients; all generated pairs of
+different pages count up to 8 bits. Sources count by the root of their pairs. Coefficients are held
+near those of the package, and the weights of occurrences are not fitted.
 
 ``--simhashes FILE`` writes the left-out simhashes for ``bench/quality.py --left-out``. It needs
 scipy, and 4 GB for two sets of 5,000 pages; ``--jobs`` folds run at a time.
@@ -27,10 +28,13 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pgsimhash.analysis import evaluate
 from pgsimhash.analysis.evaluation import Evaluation, Print
 from pgsimhash.analysis.pairs import LabelledPair
+from pgsimhash.hashing.bits import NEAR_MAX
+from pgsimhash.hashing.signature import verified
 from pgsimhash.html import weights
 from pgsimhash.html.weights import COEFFICIENTS
 from pgsimhash.schemes.features import OCCURRENCES
@@ -132,7 +136,24 @@ def fit_without(
     """Return coefficients fitted to these pairs."""
     worth = worths(pairs, settings)
     counted = [pair for pair, value in zip(pairs, worth, strict=True) if value > 0]
-    return Problem(pages, counted).fit(START, worth[worth > 0], settings)
+    limits = limits_of(pages, counted, settings)
+    return Problem(pages, counted, limits).fit(START, worth[worth > 0], settings)
+
+
+def limits_of(
+    pages: Mapping[str, Observed], pairs: Sequence[Pair], settings: PolicySettings
+) -> NDArray[np.int64]:
+    """Return the largest distance at which the signatures of each pair confirm a match, or -1."""
+    names = {name for pair in pairs for name in (pair.a, pair.b)}
+    signed = {name: vote_by(pages[name], START, settings)[1] for name in names}
+
+    def limit(pair: Pair) -> int:
+        if pair.kind.startswith("made") and not pair.near:
+            return NEAR_MAX
+        a, b = signed[pair.a], signed[pair.b]
+        return max((bits for bits in range(NEAR_MAX + 1) if verified(bits, a, b)), default=-1)
+
+    return np.array([limit(pair) for pair in pairs])
 
 
 class Fitter:
@@ -147,7 +168,7 @@ class Fitter:
     ) -> None:
         self.pages, self.jobs = pages, jobs
         settings = CHOSEN
-        apart = Problem(pages, pairs).apart(START, settings)
+        apart = Problem(pages, pairs, np.zeros(len(pairs), np.int64)).apart(START, settings)
         self.pairs = [pair for pair, p in zip(pairs, apart, strict=True) if pair.near or p < HARDLY]
         self.folds = deal(pairs)
         self._sources = dict(sources)

@@ -2,7 +2,8 @@
 
 The votes of two pages have an angle, and each bit of their simhashes differs with the probability
 angle / pi. So the expected share of pairs within k bits is a smooth function of the coefficients.
-Gradient descent finds coefficients that find many copies and match few different pages.
+Gradient descent finds coefficients that find many copies and match few different pages, as a store
+decides: up to the largest distance at which the signatures of a pair confirm a match.
 
 Features that occur in the same blocks equally often have the same weight for any coefficients. They
 form one group, which makes a fit several times as fast.
@@ -21,6 +22,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import bdtr, comb
 
+from pgsimhash.hashing.bits import BITS, IDENTICAL_MAX, NEAR_MAX
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html.blocks import outline
@@ -41,17 +43,16 @@ NAMES = tuple(COEFFICIENTS)
 KINDS = tuple(OCCURRENCES)
 HELD = "apart"
 """This coefficient is not fitted: few labelled pages have such parts in one version only."""
-BITS = 64
 REACH = 0.2
 """Different pages with a smaller share of differing bits are pushed apart."""
 NEAR = {
     "organic": 3300, "synthetic": 2500, "made-index": 75, "made-footer": 10, "made-data": 150,
     "made-short": 40, "made-post": 150, "made-rows": 60,
-    "data-organic": 900, "data-syn-timestamp": 250, "data-syn-cells-10": 500,
+    "data-organic": 1800, "data-syn-timestamp": 500, "data-syn-cells-10": 1000,
 }  # fmt: skip
 FAR = {
-    "made-index": 0.2, "made-footer": 0.03, "made-data": 1.0, "made-short": 0.3, "made-post": 0.3,
-    "made-rows": 0.3, "hard-nearest": 4.0, "hard-same-template": 4.0, "hard-list": 4.0,
+    "made-index": 0.2, "made-footer": 0.03, "made-data": 1.5, "made-short": 0.3, "made-post": 0.3,
+    "made-rows": 0.3, "hard": 4.0,
 }  # fmt: skip
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
@@ -62,7 +63,8 @@ class PolicySettings:
 
     Attributes:
         damping: of :class:`pgsimhash.schemes.features.BlockWeights`.
-        aims: for each distance, the value of a copy found and the cost of a false match.
+        aims: the value of a copy found, and the cost of a false match, within 3 bits, within the
+            limit of the pair, and within 8 bits without signatures.
         near: the total value of the copies of a kind, in pairs.
         far: the cost of a pair of different pages of a kind, in pairs; 1 by default.
         root_far: the total cost of the pairs of different pages of a kind and a source in a set of
@@ -73,11 +75,11 @@ class PolicySettings:
     """
 
     damping: float = BlockWeights().damping
-    aims: tuple[tuple[int, float, float], ...] = ((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.9, 0.6))
+    aims: tuple[tuple[float, float], ...] = ((0.6, 1.5), (1.2, 1.5), (0.1, 0.1))
     near: Mapping[str, float] = field(default_factory=lambda: NEAR)
     far: Mapping[str, float] = field(default_factory=lambda: FAR)
     root_far: float = 4.5
-    reach: float = 4.0
+    reach: float = 3.0
     hold: float = 10.0
     turns: int = 80
 
@@ -130,7 +132,9 @@ def observe(html: bytes) -> Observed | None:
     kinds = np.minimum([kind for text in texts for kind in text.kinds], VOLATILE)
     both = np.maximum(kinds[1:], kinds[:-1])
     block = np.concatenate((block, block[1:][inside], block[1:][across]))
-    kind = np.concatenate((kinds, 4 + both[inside], 8 + np.minimum(both[across], LISTED)))
+    kind = np.concatenate(
+        (kinds, 4 + both[inside], 4 + np.where(both[across] < LISTED, both[across], VOLATILE))
+    )
     occurrences, times = np.unique(
         (feature * blocks + block) * len(KINDS) + kind, return_counts=True
     )
@@ -163,9 +167,15 @@ def sums_of(places: Integers, amounts: Floats, size: int) -> Floats:
 
 
 class Problem:
-    """Pairs of pages, and their distances for given coefficients."""
+    """Pairs of pages, and their distances for given coefficients.
 
-    def __init__(self, pages: Mapping[str, Observed | None], pairs: Sequence[Pair]) -> None:
+    ``limits`` are the largest distances at which the signatures of the pairs confirm a match, -1
+    for none (shape (n,)).
+    """
+
+    def __init__(
+        self, pages: Mapping[str, Observed | None], pairs: Sequence[Pair], limits: Integers
+    ) -> None:
         names = sorted({name for pair in pairs for name in (pair.a, pair.b)})
         number = {name: at for at, name in enumerate(names)}
         seen = [pages[name] for name in names]
@@ -174,7 +184,7 @@ class Problem:
         own = [page for page in seen if page is not None]
         blocks = np.concatenate(([0], np.cumsum([len(page.counts) for page in own])))
         groups = np.concatenate(([0], np.cumsum([len(page.sizes) for page in own])))
-        self.pairs = pairs
+        self.pairs, self.limits = pairs, limits
         self.known = np.concatenate([page.known for page in own])
         self.counts = np.concatenate([page.counts for page in own]).astype(np.float64)
         self.sizes = np.concatenate([page.sizes for page in own]).astype(np.float64)
@@ -215,12 +225,15 @@ class Problem:
         now = self._forward(coefficients, settings)
         apart = np.arccos(now.cosine) / np.pi
         cost, slope = 0.0, np.zeros(len(apart))
-        for k, found, matched in settings.aims:
-            weight = np.where(self.near, -found, matched) * worth
+        limits = np.where(self.near, np.maximum(self.limits, IDENTICAL_MAX), self.limits)
+        bounds = (np.minimum(limits, IDENTICAL_MAX), limits, np.full(len(limits), NEAR_MAX))
+        for bound, (found, matched) in zip(bounds, settings.aims, strict=True):
+            weight = np.where(self.near, -found, matched) * worth * (bound >= 0)
+            k = np.maximum(bound, 0)
             cost += float((weight * bdtr(k, BITS, apart)).sum())
             slope -= weight * BITS * comb(BITS - 1, k) * apart**k * (1 - apart) ** (BITS - 1 - k)
         # Otherwise different pages with a small distance have no slope.
-        reach = np.where(self.near, 0.0, settings.reach) * worth
+        reach = np.where(self.near, 0.0, settings.reach) * worth * np.where(limits < 0, 0.2, 1.0)
         cost += float((reach * np.maximum(REACH - apart, 0.0)).sum())
         slope -= reach * (apart < REACH)
         slope *= -1 / (np.pi * np.sqrt(1 - now.cosine**2))

@@ -8,24 +8,22 @@ enum {
     BESIDE_NAMES, BESIDE_TAGS, OVERLAY_NAMES, HIDDEN_NAMES, HEADER, CONTENT_NAMES, FOOTER_NAMES,
     FOOTER_TAG, APART, OUTSIDE_MAIN, OUTSIDE_ARTICLE,
     UNLINKED, UNLINKED_NEAR, UNLINKED_AROUND, UNLINKED_PARENT, UNLINKED_GRANDPARENT,
-    WORDS_NEAR, ELEMENT_WORDS, UNIT_WORDS, UNIT_NUMBERS, UNIT_LINKS, UNIT_LINKS_UNDER_H1, IN_TABLE, IN_RUN,
+    WORDS_NEAR, ELEMENT_WORDS, UNIT_WORDS, UNIT_NUMBERS, UNIT_WORDS_UNDER_H1, IN_TABLE, IN_RUN,
     NUMBER_SHARE, PARENT_SHARE,
-    LATENESS, BEFORE_H1, UNDER_H1, AFTER_HEADINGS, DEPTH, IN_LIST,
-    REPEATED_WORDS, LIKE_SIBLINGS, NOT_DOMINATED,
+    LATENESS, BEFORE_H1, UNDER_H1, AFTER_HEADINGS, DEPTH, REPEATED_WORDS,
     COPYRIGHT_NEAR, COPYRIGHT_ELEMENT, LEGAL_WORDS,
-    LISTING_LINKS, LISTING_WORDS, LISTING_LATENESS, LISTING_FRAME
+    LISTING_WORDS, LISTING_LATENESS, LISTING_FRAME
 };
 
 const char *const FEATURES[FEATURE_COUNT] = {
     "beside_names", "beside_tags", "overlay_names", "hidden_names", "header", "content_names",
     "footer_names", "footer_tag", "apart", "outside_main", "outside_article",
     "unlinked", "unlinked_near", "unlinked_around", "unlinked_parent", "unlinked_grandparent",
-    "words_near", "element_words", "unit_words", "unit_numbers", "unit_links", "unit_links_under_h1",
+    "words_near", "element_words", "unit_words", "unit_numbers", "unit_words_under_h1",
     "in_table", "in_run", "number_share", "parent_share",
-    "lateness", "before_h1", "under_h1", "after_headings", "depth", "in_list",
-    "repeated_words", "like_siblings", "not_dominated",
+    "lateness", "before_h1", "under_h1", "after_headings", "depth", "repeated_words",
     "copyright_near", "copyright_element", "legal_words",
-    "listing_links", "listing_words", "listing_lateness", "listing_frame"
+    "listing_words", "listing_lateness", "listing_frame"
 };
 
 /* ---- nearby(): sums of amounts around each block, which count 1/e at the distance of a window ---- */
@@ -248,8 +246,8 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
     f[ELEMENT_WORDS] = element_words;
     f[UNIT_WORDS] = unit_words;
     f[UNIT_NUMBERS] = unit_words * numbers;
-    f[UNIT_LINKS] = (in_table + in_run) * f[UNLINKED];
-    f[UNIT_LINKS_UNDER_H1] = f[UNIT_LINKS] * tree->under_h1[i];
+    f[UNIT_WORDS_UNDER_H1] = unit_words * (tree->under_h1[i] * (1.0 - tree->outside_main[i]) *
+                                           (1.0 - tree->outside_article[i]));
     f[IN_TABLE] = in_table;
     f[IN_RUN] = in_run;
     f[NUMBER_SHARE] = numbers;
@@ -260,18 +258,12 @@ static void find_features(const Page *page, const Tree *tree, const Surroundings
     f[UNDER_H1] = tree->under_h1[i];
     f[AFTER_HEADINGS] = tree->after_headings[i];
     f[DEPTH] = log1p(tree->depth[owner]) - 2.0;
-    f[IN_LIST] = levels[LEVEL_IN_LIST];
-
     f[REPEATED_WORDS] = near->repeated[i] - 0.5;
-    f[LIKE_SIBLINGS] = levels[LEVEL_LIKE_SIBLINGS];
-    f[NOT_DOMINATED] = tree->dominated[owner] + tree->rest[owner];
 
     f[COPYRIGHT_NEAR] = near->copyright_near[i];
     f[COPYRIGHT_ELEMENT] = levels[LEVEL_COPYRIGHT_ELEMENT];
     f[LEGAL_WORDS] = legal == 0.0 ? 0.0 : legal / 2.0 * exp(-counts / 60.0);
 
-    f[LISTING_LINKS] = (f[UNLINKED] + f[UNLINKED_NEAR] + f[UNLINKED_AROUND] + f[UNLINKED_PARENT] +
-                        f[UNLINKED_GRANDPARENT]) / 5.0 * listing;
     f[LISTING_WORDS] = element_words * listing;
     f[LISTING_LATENESS] = near->lateness[i] * listing;
     f[LISTING_FRAME] = levels[LEVEL_FRAME] * near->framed;

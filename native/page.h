@@ -50,7 +50,7 @@ enum {
 #define FOLD_COMPLEX 0xFFFFFFFFu
 #define TAGS_MAX 128
 #define SIGNATURE_BITS 128
-#define FEATURE_COUNT 42
+#define FEATURE_COUNT 37
 
 typedef struct {
     Table tags;                       /* flags of each tag */
@@ -203,11 +203,10 @@ typedef struct {
     bool *in_frame;
     int32_t *note;                        /* the element around a note, or 0 */
     int32_t *group;                       /* similar siblings: the first of them */
-    double *like_siblings, *run_likelihood, *group_unlinked, *run_words;
+    double *run_likelihood, *group_unlinked, *run_words;
     int32_t *run, *table, *row;           /* the innermost ones at or above an element, or 0 */
     double *table_likelihood;
     bool has_table;
-    double *rest, *dominated;
     int32_t *depth;
     double *in_table, *in_run, *unit;     /* of blocks */
     double *before_h1, *under_h1, *after_headings, *outside_main, *outside_article;
@@ -216,7 +215,7 @@ typedef struct {
 enum {
     LEVEL_BESIDE_NAMES, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY_NAMES, LEVEL_HIDDEN_NAMES, LEVEL_HEADER,
     LEVEL_CONTENT_NAMES, LEVEL_FOOTER_NAMES, LEVEL_FOOTER_TAG, LEVEL_FRAME, LEVEL_IN_ARTICLE,
-    LEVEL_IN_LIST, LEVEL_LIKE_SIBLINGS, LEVEL_COPYRIGHT_ELEMENT, LEVEL_APART,
+    LEVEL_COPYRIGHT_ELEMENT, LEVEL_APART,
     LEVELS
 };
 
@@ -233,7 +232,7 @@ Status show_whole_elements(Page *page, const Tree *tree, Arena *arena);
 Status structure_simhash(Page *page, const Tables *tables);
 
 /* votes.c */
-#define OCCURRENCES 11
+#define OCCURRENCES 8
 typedef struct {
     double occurrences[OCCURRENCES]; /* OCCURRENCES of features.py */
     double damping, evened;

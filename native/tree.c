@@ -50,8 +50,6 @@ static void find_levels(const Tree *tree, const Element *element, int32_t i, Con
     bool is_frame = names & (NAMED_BESIDE | NAMED_FOOTER | NAMED_APART);
     levels[LEVEL_FRAME] = is_frame ? over : flags & (IS_BESIDE | IS_FOOTER) ? tagged : 0.0;
     levels[LEVEL_IN_ARTICLE] = flags & IS_ARTICLE ? 1.0 : 0.0;
-    levels[LEVEL_IN_LIST] = flags & IS_LIST ? 1.0 : 0.0;
-    levels[LEVEL_LIKE_SIBLINGS] = log(tree->like_siblings[i]);
     levels[LEVEL_COPYRIGHT_ELEMENT] =
         has_notice ? 1.0 / (1.0 + square(tree->words[i] / 80.0)) : 0.0;
     levels[LEVEL_APART] = 0.0;
@@ -115,6 +113,7 @@ static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *a
         tree->in_frame[i] = ((element->names & names) || (element->flags & tags)) &&
                             tree->words[i] < 0.95 * tree->words[0];
         if (i == 0) continue;
+        tree->depth[i] = tree->depth[parent] + 1;
         tree->note[i] = tree->note[parent] ? tree->note[parent] : place_of_note(tree, elements, i);
         for (int level = 0; level < LEVELS; level++)
             levels[level] = larger(levels[level], above[level]);
@@ -129,7 +128,6 @@ static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *a
 static Status find_siblings(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
     Map map;
     int32_t *first = arena_integers(arena, (size_t)count);
-    double *sizes = arena_doubles(arena, (size_t)count);
     if (!map_start(&map, arena, (size_t)count)) return NO_MEMORY;
     for (int32_t i = 0; i < count; i++) {
         /* 31 bits, 7 bits (TAGS_MAX) and 26 bits (NAMED_MAX). */
@@ -141,11 +139,7 @@ static Status find_siblings(Tree *tree, const Element *elements, int32_t count, 
         if (status != DONE) return status;
         if (map.count > known) first[number] = i;
         tree->group[i] = first[number];
-        sizes[first[number]] += 1.0;
     }
-    for (int32_t i = 0; i < count; i++)
-        tree->like_siblings[i] =
-            i == 0 || elements[i].flags & IS_COMMON ? 1.0 : sizes[tree->group[i]];
     return DONE;
 }
 
@@ -228,37 +222,6 @@ static void find_units(Tree *tree, Page *page) {
     }
 }
 
-/* ---- _sum_up(): which child dominates its siblings ---- */
-
-static double mass_of(const Tree *tree, int32_t element) {
-    return 1.1 * tree->words[element] - tree->linked[element];
-}
-
-/* The child with the most unlinked text dominates its siblings by its share of their text:
- * rest = ln(1 - share). Sum it up from the root, without the levels of that child. */
-static bool find_dominance(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
-    double *best = arena_doubles(arena, (size_t)count);
-    int32_t *dominant = arena_integers(arena, (size_t)count);
-    if (arena->failed) return false;
-    for (int32_t i = 1; i < count; i++) {
-        int32_t parent = elements[i].parent;
-        best[parent] = larger(best[parent], mass_of(tree, i));
-    }
-    /* 0, which is no child, stands for none; of equal children the first. */
-    for (int32_t i = count - 1; i > 0; i--)
-        if (mass_of(tree, i) == best[elements[i].parent]) dominant[elements[i].parent] = i;
-    for (int32_t i = 0; i < count; i++) {
-        double mass = mass_of(tree, i);
-        tree->rest[i] = mass <= 0.0 ? 0.0 : log(larger(1.0 - best[i] / larger(mass, 1e-9), 1e-3));
-        if (i == 0) continue;
-        int32_t parent = elements[i].parent;
-        tree->depth[i] = tree->depth[parent] + 1;
-        tree->dominated[i] = tree->dominated[parent] +
-                             (dominant[parent] == i ? 0.0 : tree->rest[parent]);
-    }
-    return true;
-}
-
 /* ---- places_of() ---- */
 
 #define FEW 5.0 /* with so many words, `main` and `article` count half */
@@ -326,9 +289,8 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
     const Element *elements = elements_of(page);
     *tree = (Tree){0};
     double **of_elements[] = {&tree->own, &tree->words, &tree->linked, &tree->notices,
-                              &tree->like_siblings,
                               &tree->run_likelihood, &tree->group_unlinked, &tree->run_words,
-                              &tree->table_likelihood, &tree->rest, &tree->dominated};
+                              &tree->table_likelihood};
     for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
         *of_elements[i] = arena_doubles(arena, count);
     int32_t **numbers[] = {&tree->note, &tree->group, &tree->run, &tree->table, &tree->row,
@@ -353,8 +315,7 @@ Status build_tree(Tree *tree, Page *page, Arena *arena) {
     if (status != DONE) return status;
     if (!inherit(tree, elements, (int32_t)count, arena) ||
         !find_runs(tree, elements, (int32_t)count, arena) ||
-        !find_tables(tree, elements, (int32_t)count, arena) ||
-        !find_dominance(tree, elements, (int32_t)count, arena))
+        !find_tables(tree, elements, (int32_t)count, arena))
         return NO_MEMORY;
     find_units(tree, page);
     find_places(tree, page);

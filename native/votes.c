@@ -145,7 +145,7 @@ static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
         if (before > kind) kind = before;
         pairs[number].first = first;
         pairs[number].second = second;
-        int place = !is_across ? 4 + (int)kind : 8 + (kind < LISTED ? (int)kind : LISTED);
+        int place = 4 + (int)(is_across && kind == LISTED ? VOLATILE : kind);
         pairs[number].sum += page->weights[blocks[i]] * votes->factors->occurrences[place];
     }
     for (uint32_t i = 0; i < map.count; i++)

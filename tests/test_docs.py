@@ -66,7 +66,7 @@ def test_every_block_is_of_a_kind_that_is_run(page: str) -> None:
 PRINTED: list[tuple[str, str, list[str]]] = [
     ("README.md", "store.near_pages(", [r"https://example.com/tide-pools new True None",
         r"https://example.com/tide-pools-print duplicate False https://example.com/tide-pools",
-        r"\d https://example.com/tide-pools .+", r"\d https://example.com/tide-pools-print .+"]),
+        r"0 https://example.com/tide-pools-print .+", r"\d https://example.com/tide-pools .+"]),
     ("crawlers.md", "store.should_fetch(", ["unknown, or last seen a week ago", "worth keeping"]),
     ("search.md", "store.near_pages(", [r"\d https://example.com/tide-pools-print .+",
         r"\d https://example.com/tide-pools-redesign .+"]),

@@ -152,8 +152,8 @@ _NAMES: Final = {
         " background in mid wp"
         " desktop entry frame google gpt icon icons inline item label leaderboard left link links"
         " list media middle mobile native page placement placeholder post right section slot space"
-        " sticky story text this toolbar tools top unit widget wrap wrapper zone code viewport video"
-        " wide auto placed sd likes"
+        " sticky story text this toolbar tools top unit widget wrap wrapper zone code viewport"
+        " video wide auto placed sd likes"
     ),
     # "no-ads" and "with-comments" say something about an element with other content.
     Named.STATE: "closed disabled enabled has have is no not off on open with without",
@@ -231,10 +231,6 @@ class Element:
     notices: int = 0  # of copyright
     mass: float = 0.0  # by weight
     prose: int = 0  # the unlinked words of the paragraphs among its children
-    dominant: int = 0  # the place of the child with the most text outside links
-    best: float = 0.0  # how much text that is
-    rest: float = 0.0  # the logarithm of the share that this child leaves to its siblings
-    dominated: float = 0.0  # the sum of these from the page to here, outside such children
     siblings: Siblings = field(init=False)  # those with its tag and first name, with itself
     run: int = 0  # the place of the innermost run of similar siblings at or above it, 0 for none
     run_words: float = 0.0  # the most unlinked words of such a run, times its likelihood
@@ -254,7 +250,6 @@ class Element:
 class Siblings:
     """Siblings with the same tag and first name."""
 
-    size: int = 0
     filled: int = 0  # how many have words
     words: int = 0
     unlinked: float = 0.0

@@ -15,7 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, groupby
-from math import log
 from typing import Final, NamedTuple
 
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
@@ -25,7 +24,6 @@ from pgsimhash.html.blocks import (
     COMMON_TAGS,
     CONTENT_TAGS,
     HEADING_TAGS,
-    LIST_TAGS,
     Element,
     Named,
     Outline,
@@ -86,7 +84,7 @@ _FRAME_TAGS: Final = BESIDE_TAGS | words("footer header")
 _TELLING_TAGS: Final = _FRAME_TAGS | CONTENT_TAGS
 _LEVELS: Final = words(
     "beside_names beside_tags overlay_names hidden_names header content_names footer_names"
-    " footer_tag frame in_article apart in_list like_siblings copyright_element"
+    " footer_tag frame in_article apart copyright_element"
 )
 # The features of boilerplate that contains no notes about the main content.
 _SIDES: Final = words("beside_names beside_tags overlay_names hidden_names footer_names footer_tag")
@@ -256,9 +254,6 @@ def _sum_up(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         element.notices += block.has_notice
     for element in reversed(elements):
         element.words += element.own
-        mass = 1.1 * element.words - element.linked
-        if mass > 0:
-            element.rest = log(max(1.0 - element.best / max(mass, 1e-9), 1e-3))
         parent = element.parent
         if parent is element:
             continue
@@ -267,16 +262,12 @@ def _sum_up(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         parent.notices += element.notices
         if element.tag == "p":
             parent.prose += element.words - element.linked
-        # The first one of equal children.
-        if mass >= parent.best:
-            parent.best, parent.dominant = mass, element.place
 
 
 def _find_siblings(elements: Sequence[Element]) -> None:
     groups: defaultdict[tuple[int, str, str], Siblings] = defaultdict(Siblings)
     for element in elements:
         group = groups[element.parent.place, element.tag, element.names.first]
-        group.size += 1
         group.filled += element.words > 0
         group.words += element.words
         group.unlinked += _unlinked(element)
@@ -299,9 +290,6 @@ def _inherit(elements: Sequence[Element]) -> None:
         if not element.words:
             continue
         element.depth = parent.depth + 1
-        element.dominated = parent.dominated
-        if parent.dominant != place:
-            element.dominated += parent.rest
         element.run, element.run_words = parent.run, parent.run_words
         likelihood = _run_likelihood(element)
         if likelihood:
@@ -340,7 +328,7 @@ def _place_of_note(element: Element) -> int:
 
 def _levels(element: Element, page: Element, before: int) -> dict[str, float]:
     """Return features by the names and the tag of an element; others are 0."""
-    tag, flags, alike = element.tag, element.names.flags, element.siblings.size
+    tag, flags = element.tag, element.names.flags
     levels: dict[str, float] = {}
     if flags or tag in _TELLING_TAGS:
         # An element with much of the page is not beside the text, whatever its name.
@@ -376,10 +364,6 @@ def _levels(element: Element, page: Element, before: int) -> dict[str, float]:
         share = (element.siblings if tag == "p" else element).words / page.words
         most = 0.9 if flags & (Named.BELOW | Named.OVERLAY) and tag != "p" else 0.6
         levels["apart"] = here / (1.0 + (share / most) ** 16)
-    if tag in LIST_TAGS:
-        levels["in_list"] = 1.0
-    if alike > 1 and tag not in COMMON_TAGS:
-        levels["like_siblings"] = log(alike)
     if element.notices:
         levels["copyright_element"] = 1.0 / (1.0 + (element.words / 80.0) ** 2)
     return levels

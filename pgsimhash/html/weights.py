@@ -16,54 +16,48 @@ from pgsimhash.html.page_words import NUMBER, TextBlock, look_around, places_of
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
-    "beside_names": -0.3794,
-    "beside_tags": -3.633,
-    "overlay_names": -0.8872,
-    "hidden_names": -5.808,
-    "header": -0.376,
-    "content_names": 0.4902,
-    "footer_names": -0.6237,
-    "footer_tag": -3.919,
+    "beside_names": -0.4698,
+    "beside_tags": -3.739,
+    "overlay_names": -0.5241,
+    "hidden_names": -5.584,
+    "header": -0.8646,
+    "content_names": 0.9812,
+    "footer_names": -0.6898,
+    "footer_tag": -4.076,
     "apart": -6.0,
-    "outside_main": -5.0,
-    "outside_article": -2.0,
+    "outside_main": -5.88,
+    "outside_article": -2.433,
     # The share of text outside links: in the block, around it, in the elements around it.
-    "unlinked": 0.6579,
-    "unlinked_near": 1.34,
-    "unlinked_around": 0.4847,
-    "unlinked_parent": -1.039,
-    "unlinked_grandparent": 0.3632,
+    "unlinked": 1.17,
+    "unlinked_near": 0.4298,
+    "unlinked_around": 0.2631,
+    "unlinked_parent": -0.6037,
+    "unlinked_grandparent": 0.3782,
     # The amount of text.
-    "words_near": 1.393,
-    "element_words": 1.541,
-    "unit_words": 0.78,
-    "unit_numbers": -0.7,
-    "unit_links": 0.1389,
-    "unit_links_under_h1": -0.4,
-    "in_table": 1.614,
-    "in_run": 0.6793,
-    "number_share": 1.912,
-    "parent_share": 0.492,
+    "words_near": 0.5842,
+    "element_words": 1.743,
+    "unit_words": 0.8692,
+    "unit_numbers": -0.3457,
+    "unit_words_under_h1": 0.7361,
+    "in_table": 1.066,
+    "in_run": 0.7452,
+    "number_share": 1.801,
+    "parent_share": 0.5063,
     # The position of the block.
-    "lateness": -0.6902,
-    "before_h1": -3.428,
-    "under_h1": 1.76,
-    "after_headings": -0.4174,
-    "depth": 2.738,
-    "in_list": 0.2921,
-    # Similar text and elements.
-    "repeated_words": 1.069,
-    "like_siblings": 0.1666,
-    "not_dominated": 0.1687,
+    "lateness": -0.7792,
+    "before_h1": -3.526,
+    "under_h1": 1.53,
+    "after_headings": -0.7382,
+    "depth": 2.106,
+    "repeated_words": 1.543,
     # The small print.
-    "copyright_near": -1.92,
-    "copyright_element": -1.288,
-    "legal_words": -4.02,
+    "copyright_near": -1.922,
+    "copyright_element": -1.384,
+    "legal_words": -4.257,
     # Corrections for pages without prose, whose boilerplate looks different.
-    "listing_links": 0.8986,
-    "listing_words": -0.6544,
-    "listing_lateness": 0.6229,
-    "listing_frame": -1.5,
+    "listing_words": -0.5582,
+    "listing_lateness": 0.4829,
+    "listing_frame": -2.594,
 }
 """The coefficient of each feature in the logarithm of a block's level."""
 
@@ -158,30 +152,26 @@ def features(
         parent = element.parent
         above = parent.parent
         levels = element.levels | {"apart": apart * element.levels["apart"]}
-        unlinked = {
+        numbers = block.kinds.count(NUMBER) / count
+        element_words = log(element.own / (element.own + 15.0))
+        unit_words = max(log(block.unit / (block.unit + 15.0) + 1e-9) - element_words, 0.0)
+        fading = exp((near_linked[at] - 1.1 * near[at] - count) / 20.0)
+        repeated = sum(spread[word] > 1 for word in block.words) / count
+        legal = sum(word in LEGAL_WORDS for word in block.words)
+        place = places[at]
+        inside = place.under_h1 * (1 - place.outside_main) * (1 - place.outside_article)
+        yield {
+            **levels,
             "unlinked": log(1.1 - linked[at] / count),
             "unlinked_near": log(1.1 - near_linked[at] / near[at]),
             "unlinked_around": log(1.1 - around_linked[at] / around[at]),
             "unlinked_parent": log(1.1 - element.linked / element.words),
             "unlinked_grandparent": log(1.1 - above.linked / above.words),
-        }
-        numbers = block.kinds.count(NUMBER) / count
-        element_words = log(element.own / (element.own + 15.0))
-        unit_words = max(log(block.unit / (block.unit + 15.0) + 1e-9) - element_words, 0.0)
-        fading = exp((near_linked[at] - 1.1 * near[at] - count) / 20.0)
-        unit_links = (block.in_table + block.in_run) * unlinked["unlinked"]
-        repeated = sum(spread[word] > 1 for word in block.words) / count
-        legal = sum(word in LEGAL_WORDS for word in block.words)
-        place = places[at]
-        yield {
-            **levels,
-            **unlinked,
             "words_near": log(1.0 - fading),
             "element_words": element_words,
             "unit_words": unit_words,
             "unit_numbers": unit_words * numbers,
-            "unit_links": unit_links,
-            "unit_links_under_h1": unit_links * place.under_h1,
+            "unit_words_under_h1": unit_words * inside,
             "in_table": block.in_table,
             "in_run": block.in_run,
             "number_share": numbers,
@@ -194,10 +184,8 @@ def features(
             "outside_article": place.outside_article,
             "depth": log1p(element.depth) - 2.0,
             "repeated_words": repeated - 0.5,
-            "not_dominated": element.dominated + element.rest,
             "copyright_near": notices[at],
             "legal_words": min(legal, 2) / 2.0 * exp(-count / 60.0),
-            "listing_links": sum(unlinked.values()) / len(unlinked) * listing,
             "listing_words": element_words * listing,
             "listing_lateness": lateness[at] * listing,
             "listing_frame": levels["frame"] * framed,

@@ -28,9 +28,6 @@ OCCURRENCES: Final = {
     "pair_with_number": 0.1659,
     "pair_with_listed": 0.05547,
     "pair_with_volatile": 0.2999,
-    "across": 0.1,
-    "across_with_number": 0.166,
-    "across_with_listed": 0.3,
 }
 """The weight of an occurrence of a feature, times its block's weight (fitted by bench/fit.py)."""
 
@@ -88,12 +85,13 @@ def occurrences(words: WeightedWords) -> Iterator[tuple[int, str, float]]:
     row, last, kind = 0, "", WORD
     for place, block in enumerate(words.blocks):
         if block.row and block.row == row:
-            # The last word of a cell and the first one of the next in the row.
-            factor = factors[8 + min(max(kind, block.kinds[0]), LISTED)]
+            # The last word of a cell and the first one of the next in the row; dates separate rows.
+            both = max(kind, block.kinds[0])
+            factor = factors[4 + (VOLATILE if both >= LISTED else both)]
             yield place, f"{last} {block.words[0]}", block.weight * factor
         row, last, kind = block.row, block.words[-1], block.kinds[-1]
-        both = map(max, pairwise(block.kinds))
-        for pair, of_both in zip(map(" ".join, pairwise(block.words)), both, strict=True):
+        kinds = map(max, pairwise(block.kinds))
+        for pair, of_both in zip(map(" ".join, pairwise(block.words)), kinds, strict=True):
             yield place, pair, block.weight * factors[4 + min(of_both, VOLATILE)]
 
 
