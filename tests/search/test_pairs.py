@@ -275,7 +275,7 @@ def test_by_default_links_choose_the_canonical_page_and_then_the_url(
 
 @pytest.mark.parametrize("rule", ["best", ["https", "best"], []])
 def test_an_unknown_rule_or_linkage_is_refused_with_the_ones_there_are(rule: str) -> None:
-    with pytest.raises(ArgumentError, match="there are: linked, earliest"):
+    with pytest.raises(ArgumentError, match="there are: linked, indexed, earliest"):
         scorer(rule)
     with pytest.raises(ArgumentError, match="single, complete"):
         cluster_simhashes(CHAIN, [], "average", 3)  # type: ignore[arg-type]
