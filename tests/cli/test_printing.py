@@ -87,7 +87,7 @@ CASES = [
     "analyse clusters -c --parquet EVIL.parquet",
     "fingerprint EVIL.html missingEVIL", "fingerprint EVIL.jsonl",
     "fingerprint --markdown EVIL.html", "dedup EVIL.jsonl -o /dev/null --text url",
-    "dedup missingEVIL -o /dev/null",
+    "dedup missingEVIL -o /dev/null", "dedup parts.jsonl -o /dev/null --text url",
     "analyse explain URL PERCENT -c -o EVILout.html",
     "analyse explain EVIL.html EVILcopy.html", "analyse explain URLunknown URL -c",
     "analyse explain EVIL 0 -o EVIL/EVIL", "analyse history URL -c",
