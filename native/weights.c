@@ -77,7 +77,7 @@ static bool show_blocks(Page *page, const Tree *tree, const double *features, Ar
         double around = mass[parent] / larger(tree->words[parent], 1.0);
         double least = page->linked[i] > LINKS * page->counts[i] ? SHOWN_LINKS : SHOWN;
         bool shown = page->weights[i] * around >= square(least * heaviest);
-        if (elements[owner].flags & IS_HEADING) shown = shown || behind;
+        if ((elements[owner].flags | elements[parent].flags) & IS_HEADING) shown = shown || behind;
         shown = shown && !is_apart(features, i);
         page->shown[page->block_places[i]] = shown;
         behind = shown;

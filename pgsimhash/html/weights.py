@@ -259,7 +259,9 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         parent = block.element.parent
         least = _SHOWN_LINKS if block.linked > _LINKS * len(block.words) else _SHOWN
         shown = block.weight * (parent.mass / parent.words) >= (least * heaviest) ** 2
-        shown = shown or (behind and block.element.tag in HEADING_TAGS)
+        # A question may be a button in a heading.
+        is_heading = block.element.tag in HEADING_TAGS or parent.tag in HEADING_TAGS
+        shown = shown or (behind and is_heading)
         block.shown = behind = shown and not block.is_apart
 
 

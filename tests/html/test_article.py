@@ -398,3 +398,13 @@ def test_a_page_that_is_no_article_says_why(reason: str, page: str) -> None:
 ])  # fmt: skip
 def test_an_article_about_such_pages_is_an_article(page: str) -> None:
     assert fingerprint(page).tokens >= 20
+
+
+def test_a_short_question_in_a_heading_is_shown_with_its_answer() -> None:
+    questions = ("Why?", "Who pays for the goats?", "When?")
+    parts = "".join(
+        f"<h2><button aria-expanded=false>{question}</button></h2><p>{answer} {answer}</p>"
+        for question, answer in zip(questions, SENTENCES, strict=False)
+    )
+    page = f"<nav><ul>{LINKS}</ul></nav><main><h1>Questions</h1>{parts}</main>"
+    assert all(question in read_article(page).text for question in questions)
