@@ -147,7 +147,8 @@ class NoServerError(StoreError):
 
     reasons: ClassVar[_Codes] = {
         "invalid_dsn": "the DSN is invalid, or names another database system",
-        "no_server": "no server answers, or it refuses the connection",
+        "no_server": "no server answers, or it starts, stops or has too many connections",
+        "login_refused": "the server refuses the user, password, database or encryption",
         "connection_lost": "the connection was lost; committed work stays",
         "embedded": "the embedded server is not installed, cannot use its folder or does not start",
     }

@@ -5,6 +5,8 @@ a trigger or constraint of yours is never mistaken for one of the package.
 """
 
 import re
+import socket
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -217,12 +219,43 @@ def no_connection(error: BaseException) -> StoreError:
             f"the pooler refuses the startup parameter {unsupported[1]}: {problem}; add it to "
             "ignore_startup_parameters of PgBouncer, or remove it from the DSN and PGOPTIONS",
         )
-    return NoServerError(
-        "no_server",
-        f"PostgreSQL gives no connection: {problem}; start the server, or correct host, user, "
-        "password, database or sslmode in the DSN or PGSIMHASH_DSN (docs/settings.md lists what "
-        "applies without either)",
-    )
+    login = getattr(error, "pgconn", None)
+    answer = _first_answer(login) if login else b""
+    # 57P03: the server starts or stops. 53300: it has too many connections.
+    if re.search(rb"\0C(57P03|53300)\0", answer):
+        message = "the server accepts no connection now: {}; try again later"
+    elif answer:
+        return NoServerError(
+            "login_refused",
+            f"the server refuses the login: {problem}; correct user, password, database or sslmode "
+            "in the DSN or PGSIMHASH_DSN, or let the server admit it (CREATE DATABASE, GRANT "
+            "CONNECT, pg_hba.conf)",
+        )
+    else:
+        message = (
+            "no PostgreSQL server answers: {}; start it, or correct the DSN or PGSIMHASH_DSN "
+            "(docs/settings.md lists what applies without either)"
+        )
+    return NoServerError("no_server", message.format(problem))
+
+
+def _first_answer(login: Any) -> bytes:
+    """Return the first answer of the server to a login that failed, empty without one.
+
+    libpq tells the SQLSTATE of a refused login to nobody, and its words are in any language.
+    """
+    try:
+        host, address, port = login.host.decode(), login.hostaddr.decode(), login.port.decode()
+        is_local = host.startswith("/")
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        names = b"user\0%b\0database\0%b\0\0" % (login.user, login.db)
+        with socket.socket(socket.AF_UNIX if is_local else family) as server:
+            server.settimeout(2)
+            server.connect(f"{host}/.s.PGSQL.{port}" if is_local else (address, int(port)))
+            server.sendall(struct.pack("!ii", 8 + len(names), 3 << 16) + names)
+            return server.recv(1000)
+    except (OSError, ValueError):
+        return b""
 
 
 @contextmanager

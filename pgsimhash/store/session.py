@@ -153,7 +153,7 @@ class Session:
     def _may_retry(self, error: PgsimhashError) -> bool:
         """Return whether nothing was committed, and the fault may be transient."""
         # The store has logged in before, so a refusal may end, as with too many connections.
-        is_lost = error.reason in ("connection_lost", "no_server")
+        is_lost = error.reason in ("connection_lost", "no_server", "login_refused")
         return self.connections.owned and (is_lost or isinstance(error.__cause__, _ABORTED))
 
     def is_in_callers_transaction(self) -> bool:

@@ -1,4 +1,4 @@
-"""A server that refuses a login: its words, in any language, and what to correct."""
+"""A server that refuses a login is not called a server that does not answer, in any language."""
 
 import socket
 import struct
@@ -14,8 +14,12 @@ from pgsimhash import PgsimhashError, connect
 from tests.store.connect.conftest import lent
 
 CASES = {
-    "wrong password": ("28P01", "Passwort-Authentifizierung fehlgeschlagen", "no_server"),
-    "no database": ("3D000", "la base de données « crawl » n'existe pas", "no_server"),
+    "wrong password": ("28P01", "Passwort-Authentifizierung fehlgeschlagen", "login_refused"),
+    "no database": ("3D000", "la base de données « crawl » n'existe pas", "login_refused"),
+    "no entry in pg_hba.conf": ("28000", "pg_hba.confエントリがありません", "login_refused"),
+    "peer": ("28000", "Peer-Authentifizierung fehlgeschlagen", "login_refused"),
+    "no CONNECT": ("42501", "keine Berechtigung für Datenbank »crawl«", "login_refused"),
+    "too many connections": ("53300", "zu viele Verbindungen", "no_server"),
     "starting": ("57P03", "das Datenbanksystem startet", "no_server"),
     "pooler": ("08P01", "unsupported startup parameter: options", "unsuitable"),
     "pooler, one of them": (
@@ -23,7 +27,8 @@ CASES = {
     ),
 }  # fmt: skip
 ADVICE = {
-    "no_server": "gives no connection: .*; start the server, or correct host, user, password",
+    "login_refused": "the server refuses the login: .*; correct user, password, database or ssl",
+    "no_server": "the server accepts no connection now: .*; try again later",
     "unsuitable": "refuses the startup parameter (options|work_mem): .*ignore_startup_parameters",
 }
 
@@ -75,17 +80,17 @@ def test_the_reason_does_not_depend_on_words(state: str, words: str, reason: str
 
 def test_a_pool_gives_the_same_reason() -> None:
     with (
-        server(*CASES["no database"][:2]) as dsn,
+        server(*CASES["peer"][:2]) as dsn,
         psycopg_pool.ConnectionPool(dsn, min_size=0, max_size=1, timeout=0.5) as pool,
-        pytest.raises(PgsimhashError, match=ADVICE["no_server"]),
+        pytest.raises(PgsimhashError, match=ADVICE["login_refused"]),
     ):
         connect(pool)
 
 
 def test_encryption_that_the_server_lacks() -> None:
     with (
-        server(*CASES["no database"][:2]) as dsn,
-        pytest.raises(PgsimhashError, match=ADVICE["no_server"]) as caught,
+        server(*CASES["peer"][:2]) as dsn,
+        pytest.raises(PgsimhashError, match=ADVICE["login_refused"]) as caught,
     ):
         connect(dsn.replace("disable", "require"))
-    assert caught.value.reason == "no_server"
+    assert caught.value.reason == "login_refused"
