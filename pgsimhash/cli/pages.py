@@ -23,6 +23,7 @@ from pgsimhash.hashing.bits import format_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Verdict
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
+from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, count_pages
 from pgsimhash.sources.page import Skipped
@@ -93,12 +94,6 @@ def ingest(
         with suppress(OSError):
             stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
     skipped = Counter[str]()
-
-    def note(each: Skipped) -> None:
-        skipped[each.reason] += 1
-        if list_skipped:
-            show.json_line({"kind": "skipped", **each._asdict()})
-
     connect = partial(pgsimhash.connect, dsn, collection=collection, scheme=scheme)
     is_new = False
     try:
@@ -114,7 +109,8 @@ def ingest(
         verdicts = store.ingest_files(
             paths,
             stdin=stdin,
-            on_skipped=note,
+            skipped=skipped,
+            on_skipped=_print_skipped if list_skipped else no_progress,
             jobs=options.choose_jobs(jobs, total),
             page_memory=None if page_memory is None else page_memory * 10**6,
             **settings,
@@ -132,6 +128,10 @@ def ingest(
         hint = "; a file named .html is always read" if OTHER_FILES in skipped else ""
         show.message(f"Skipped: {', '.join(kinds)}{hint}.")
     sys.exit(code)
+
+
+def _print_skipped(skipped: Skipped) -> None:
+    show.json_line({"kind": "skipped", **skipped._asdict()})
 
 
 @click.command()

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -35,7 +36,7 @@ OTHER_FILES: Final = "files that are not pages by name or content"
 FILES_BEFORE: Final = "files already stored"
 RECORDS_BEFORE: Final = "records already stored"
 UNKNOWN: Final = "revisits of unknown pages, and such pages that are gone"
-"""Reasons to skip what an earlier run stored, and answers about pages that are unknown."""
+"""Keys of ``skipped``: what an earlier run stored, and answers about pages that are unknown."""
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 
@@ -70,6 +71,7 @@ def read_pages(
     *,
     stdin: BinaryIO | None = None,
     max_bytes: int = MAX_BYTES,
+    skipped: Counter[str] | None = None,
     on_skipped: OnSkipped = no_progress,
     texts: bool = False,
 ) -> Iterator[PageItem]:
@@ -83,13 +85,14 @@ def read_pages(
         stdin: the stream of ``-``, instead of the process's stdin.
         max_bytes: the largest page, file, line or record in bytes; a larger one is a failure and is
             not read into memory.
-        on_skipped: receives each file and record that is not a page, with its place and the reason.
+        skipped: counts, by kind, the files and records that are not pages.
+        on_skipped: receives each of them, with its place and the reason.
         texts: whether to read plain texts, for a scheme such as "pgsimhash-text-1": "text" instead
             of "html" where a line or row has both, and WET records instead of pages of archives.
     """
     check_paths(paths)
     check_number("max_bytes", max_bytes, 1, 2**63)
-    reading = Reading(max_bytes, texts, on_skipped)
+    reading = Reading(max_bytes, Counter() if skipped is None else skipped, texts, on_skipped)
     return chain.from_iterable(
         [file] if isinstance(file, PageFailure) else read_file(file, reading, stdin)
         for file in find_files(paths, reading)
@@ -120,7 +123,7 @@ def find_files(
     A path or folder that cannot be read is yielded as a failure. ``reading`` skips the files in
     folders that are not pages.
     """
-    reading = Reading(MAX_BYTES, texts=False) if reading is None else reading
+    reading = Reading(MAX_BYTES, Counter(), texts=False) if reading is None else reading
     for given in paths:
         try:
             path = Path(given)

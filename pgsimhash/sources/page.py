@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -43,6 +44,7 @@ class Reading(NamedTuple):
     """How files are read; see :func:`pgsimhash.sources.read_pages`."""
 
     max_bytes: int
+    skipped: Counter[str]
     texts: bool
     on_skipped: OnSkipped = no_progress
     base_url: str | None = None  # of the files in these folders
@@ -58,7 +60,8 @@ class Reading(NamedTuple):
         return f"{self.base_url.rstrip('/')}/{quote(place, safe=_OF_URLS)}"
 
     def skip(self, reason: str, *place: Any) -> None:
-        """Report a skipped file or record; ``place`` has the other values of :class:`Skipped`."""
+        """Count a skipped file or record; ``place`` has the other values of :class:`Skipped`."""
+        self.skipped[reason] += 1
         self.on_skipped(Skipped(reason, *place))
 
 

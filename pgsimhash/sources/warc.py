@@ -187,7 +187,7 @@ def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]
 
     These are resources, and responses with a status of 200 to 299 except 206 (partial content),
     whose type is HTML or that begin like HTML without a type; of texts, the conversions to plain
-    text. Others are reported as skipped, except records about the crawl. Bytes between records, and
+    text. ``skipped`` counts the others, except records about the crawl. Bytes between records, and
     the damaged end of a file, are failures of ``path#record``.
     """
     return read_stream(stream_of(file), name, 1, reading)

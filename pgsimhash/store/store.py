@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -388,6 +389,7 @@ class Store(Maintenance):
         reread: bool = False,
         base_url: str | None = None,
         stdin: BinaryIO | None = None,
+        skipped: Counter[str] | None = None,
         on_skipped: OnSkipped = no_progress,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
@@ -409,7 +411,8 @@ class Store(Maintenance):
             base_url: the URL of the given folders, such as those of ``wget -r -nH``, for the URLs
                 of the HTML files in them, instead of ``file:`` URLs.
             stdin: the stream for ``-``, instead of the process's.
-            on_skipped: receives each file and record that is stored or is not a page, and why.
+            skipped: counts, by kind, what is stored or is not a page.
+            on_skipped: receives each of these.
             jobs: this and the other arguments are those of :meth:`ingest_many`.
             max_bytes: see there.
             page_seconds: see there.
@@ -425,7 +428,8 @@ class Store(Maintenance):
             raise invalid_argument(f"base_url is a URL with a host, not {base_url!r:.80}")
         paths = list(paths)
         folders = tuple(plain_path(Path(path)) for path in paths if isinstance(path, str | Path))
-        reading = Reading(max_bytes, texts, on_skipped, base_url, folders)
+        counts = Counter[str]() if skipped is None else skipped
+        reading = Reading(max_bytes, counts, texts, on_skipped, base_url, folders)
         files = Files(self._session, self._ingest.see, reread, reading, stdin)
         verdicts = self.ingest_many(
             files.read(list(paths)),

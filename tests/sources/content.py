@@ -2,13 +2,11 @@
 
 import gzip
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from pgsimhash.pages.records import PageFailure, PageItem
 from pgsimhash.sources import SourcePage, read_pages
-from pgsimhash.sources.page import OnSkipped
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
@@ -80,8 +78,3 @@ def check_damage(
             assert urls(items) in (expected, expected[:1] + expected[2:]), at
             assert len(items) - len(urls(items)) <= 1, at
             assert most is None or len(items) <= most, at
-
-
-def counting(skipped: Counter[str]) -> OnSkipped:
-    """Return a function that counts what is skipped by its reason."""
-    return lambda each: skipped.update([each.reason])

@@ -29,7 +29,7 @@ from pgsimhash.schemes.registry import reads_texts
 from pgsimhash.sources import SourcePage, read_pages, streams
 from pgsimhash.sources.page import TEXT_SCHEME
 from tests.programs import python
-from tests.sources.content import HTML, ZSTD, check_damage, counting, failed, read, record, urls
+from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 
 URL = "https://example.com/"
 TIME = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -75,8 +75,7 @@ def test_the_page_list_of_a_crawler_is_skipped_unless_its_texts_are_read(tmp_pat
         for texts in (True, False):
             skipped = Counter[str]()
             is_read = has_text and texts
-            pages = read(path, texts=texts, on_skipped=counting(skipped))
-            assert pages == [SourcePage(URL, "Grüße")][:is_read]
+            assert read(path, texts=texts, skipped=skipped) == [SourcePage(URL, "Grüße")][:is_read]
             assert skipped == ({} if is_read else {"page lists of archives": 1})
 
 
@@ -93,7 +92,7 @@ def test_texts_of_common_crawl(tmp_path: Path) -> None:
     path = tmp_path / "CC-MAIN-20240506-00000.warc.wet.gz"
     path.write_bytes(data.getvalue() + record() + records(1)[0][:-20])
     skipped = Counter[str]()
-    page, end = read(path, texts=True, on_skipped=counting(skipped))
+    page, end = read(path, texts=True, skipped=skipped)
     assert page == SourcePage(URL, text, fetched_at=datetime(2024, 5, 6, tzinfo=UTC))
     assert failed(end) == (f"{path}#5", "unreadable")
     assert skipped == {"records that are not texts": 3}
@@ -306,8 +305,7 @@ def test_a_folder_has_all_kinds_of_files_but_the_output_of_the_command(tmp_path:
     write_rows(tmp_path / "c.parquet", [{"url": URL, "html": "<p>"}])
     skipped = (
         "from collections import Counter; from pgsimhash.sources import read_pages\n"
-        f"count = Counter(); note = lambda each: count.update([each.reason])\n"
-        f"print(len(list(read_pages([{str(tmp_path)!r}], on_skipped=note))))\n"
+        f"count = Counter(); print(len(list(read_pages([{str(tmp_path)!r}], skipped=count))))\n"
         "print(dict(count))"
     )
     output = tmp_path / "d.jsonl"

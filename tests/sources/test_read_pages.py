@@ -24,7 +24,7 @@ from pgsimhash.sources import (
 )
 from pgsimhash.sources.page import Skipped, with_pauses
 from tests.programs import python
-from tests.sources.content import counting, failed
+from tests.sources.content import failed
 
 
 def write_lines(path: Path, *urls: str) -> Path:
@@ -159,7 +159,7 @@ def folder(tmp_path: Path) -> Path:
 def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Path) -> None:
     assert names(folder) == ["a.HTM", "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"]
     skipped = Counter[str]()
-    assert len(list(read_pages([folder], on_skipped=counting(skipped)))) == 5
+    assert len(list(read_pages([folder], skipped=skipped))) == 5
     assert skipped == {OTHER_FILES: 3, "hidden files and folders": 2}
     noted: list[Skipped] = []
     assert len(list(read_pages([folder], on_skipped=noted.append))) == 5
@@ -257,7 +257,7 @@ def test_the_content_says_what_a_file_is_whose_name_does_not(tmp_path: Path) -> 
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder.php").mkdir()
     skipped = Counter[str]()
-    read = list(read_pages([tmp_path], on_skipped=counting(skipped)))
+    read = list(read_pages([tmp_path], skipped=skipped))
     assert sorted(unquote(item.url.rpartition("/")[2]) for item in read) == sorted(pages)
     assert skipped == {OTHER_FILES: len(others) + 1}
     assert count_pages([tmp_path]) == len(pages)

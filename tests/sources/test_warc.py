@@ -14,7 +14,7 @@ from pgsimhash.pages.records import PageRecord, PageStatus
 from pgsimhash.reading.workers import extract
 from pgsimhash.sources import SourcePage, bodies, read_pages, streams
 from pgsimhash.sources.streams import Stream
-from tests.sources.content import HTML, ZSTD, check_damage, counting, failed, read, record, urls
+from tests.sources.content import HTML, ZSTD, check_damage, failed, read, record, urls
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-sho
 def test_other_records_are_skipped_and_counted(path: Path, other: Any, kind: str | None) -> None:
     path.write_bytes(record(**other) + record(url="https://example.com/page"))
     skipped = Counter[str]()
-    (page,) = read_pages([path], on_skipped=counting(skipped), max_bytes=100_000)
+    (page,) = read_pages([path], skipped=skipped, max_bytes=100_000)
     assert page.url == "https://example.com/page"
     assert skipped == ({kind: 1} if kind else {})
 
@@ -101,7 +101,7 @@ def test_answers_without_a_page(path: Path, other: Any, is_gone: bool, zipped: b
     http = {"ETag": '"1"', "Last-Modified": "Monday"}
     path.write_bytes(record(http=http, zipped=zipped, **other) + record(zipped=zipped))
     skipped = Counter[str]()
-    status, page = read_pages([path], on_skipped=counting(skipped), max_bytes=100_000)
+    status, page = read_pages([path], skipped=skipped, max_bytes=100_000)
     moment = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert status == PageStatus("https://example.com/", is_gone, moment, '"1"', "Monday")
     assert isinstance(status, PageStatus)

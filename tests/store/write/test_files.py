@@ -22,7 +22,7 @@ import pytest
 from pgsimhash import Store, connect, connect_async
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN
 from tests.database import run_sql
-from tests.sources.content import ZSTD, counting, record
+from tests.sources.content import ZSTD, record
 from tests.store.content import page_at
 
 LATER = "<p>later"
@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 def ingested(store: Store, *paths: Path, reread: bool = False) -> tuple[list[str], Counter[str]]:
     """The verdicts of the pages that were read, and the counts of skipped ones."""
     skipped = Counter[str]()
-    verdicts = store.ingest_files(paths, reread=reread, on_skipped=counting(skipped))
+    verdicts = store.ingest_files(paths, reread=reread, skipped=skipped)
     return [verdict.kind for verdict in verdicts], skipped
 
 
@@ -219,7 +219,7 @@ def test_answers_without_a_page_are_stored_in_order(
         (W, 8, {"body": html(9).encode(), "warc": {"WARC-Truncated": "length"}}),
     )  # fmt: skip
     skipped = Counter[str]()
-    verdicts = list(store.ingest_files([first], on_skipped=counting(skipped), jobs=jobs))
+    verdicts = list(store.ingest_files([first], skipped=skipped, jobs=jobs))
     assert [(each.kind, each.truncated) for each in verdicts] == [
         ("new", None), ("gone", None), ("new", None), ("gone", None), ("unchanged", None),
         ("new", "length"),
