@@ -9,18 +9,25 @@ pytest finds them where pgsimhash is installed, and loads what they need when a 
   the driver psycopg. :func:`url_of_dsn` converts other DSNs.
 
 The server is ``PGSIMHASH_TEST_DSN`` if that is set (its user must be able to create databases).
-Otherwise it is the embedded server with temporary data, in /dev/shm if that has room. The schema is
-deployed once. Each test gets a copy of the database, which is dropped afterwards.
+Otherwise it is a container of ``PGSIMHASH_TEST_IMAGE`` (by default ``postgres:18``), if Docker is
+running and testcontainers is installed. Otherwise it is the embedded server with temporary data,
+in /dev/shm if that has room.
+The server is started once and the schema is deployed once. Each test gets a copy of the database,
+which is dropped afterwards.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import shutil
 import tempfile
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,9 +45,50 @@ __all__ = [
 ]
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
+IMAGE_VARIABLE: Final = "PGSIMHASH_TEST_IMAGE"
 
 # Settings that protect data from a crash; tests switch them off.
 _DURABILITY: Final = ("fsync", "synchronous_commit", "full_page_writes")
+
+
+def chosen_server() -> str:
+    """Return a description of the server that the tests use."""
+    if os.environ.get(DSN_VARIABLE):
+        return DSN_VARIABLE
+    return f"testcontainers {_image()}" if _docker_answers() else "embedded server"
+
+
+def _image() -> str:
+    return os.environ.get(IMAGE_VARIABLE, "postgres:18")
+
+
+def _docker_answers() -> bool:
+    if find_spec("testcontainers") is None:
+        return False
+    import docker
+    from docker.errors import DockerException
+
+    with warnings.catch_warnings():
+        # Without an answer, the client leaves its socket to the garbage collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            with contextlib.closing(docker.from_env()) as client:
+                return bool(client.ping())
+        except DockerException:
+            return False
+        finally:
+            gc.collect()
+
+
+def _container(stack: ExitStack) -> str:
+    from testcontainers.community.postgres import PostgresContainer
+
+    settings = " ".join(f"-c {setting}=off" for setting in _DURABILITY)
+    container = PostgresContainer(_image(), driver=None).with_command(settings)
+    # In memory, a new database takes a quarter of the time.
+    container.with_tmpfs_mount("/pgsimhash").with_env("PGDATA", "/pgsimhash/data")
+    stack.enter_context(container)
+    return str(container.get_connection_url())
 
 
 def folder_in_memory() -> Path | None:
@@ -48,6 +96,23 @@ def folder_in_memory() -> Path | None:
     memory = Path("/dev/shm")  # noqa: S108
     is_roomy = memory.is_dir() and shutil.disk_usage(memory).free > 4 << 30
     return memory if is_roomy and os.access(memory, os.W_OK) else None
+
+
+def _embedded(stack: ExitStack) -> str:
+    import psycopg
+    from psycopg import sql
+
+    from pgsimhash import embedded
+
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-", dir=folder_in_memory()))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    dsn = embedded.start(folder)
+    stack.callback(embedded.leave, folder)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for setting in _DURABILITY:
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
+    return dsn
 
 
 @contextmanager
@@ -90,26 +155,16 @@ def url_of_dsn(dsn: str) -> str:
 @pytest.fixture(scope="session")
 def pgsimhash_server() -> Iterator[str]:
     """The DSN of a server whose user can create databases."""
-    import psycopg
-    from psycopg import sql
-
-    from pgsimhash import embedded
     from pgsimhash.db.dsn import plain_dsn
 
-    if given := os.environ.get(DSN_VARIABLE):
-        yield plain_dsn(given)
-        return
     with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-", dir=folder_in_memory()))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        dsn = embedded.start(folder)
-        stack.callback(embedded.leave, folder)
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            for setting in _DURABILITY:
-                statement = sql.SQL("ALTER SYSTEM SET {} = off")
-                connection.execute(statement.format(sql.Identifier(setting)))
-            connection.execute("SELECT pg_reload_conf()")
-        yield dsn
+        route = chosen_server()
+        if route == DSN_VARIABLE:
+            yield plain_dsn(os.environ[DSN_VARIABLE])
+        elif route == "embedded server":
+            yield _embedded(stack)
+        else:
+            yield _container(stack)
 
 
 @pytest.fixture(scope="session")

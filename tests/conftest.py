@@ -13,7 +13,7 @@ from hypothesis import settings
 from pgsimhash import Store
 from pgsimhash.html import implementation
 from pgsimhash.schemes import registry
-from pgsimhash.testing import DSN_VARIABLE
+from pgsimhash.testing import chosen_server
 
 pytest_plugins = ["pgsimhash.testing", "tests.sent_statements"]
 
@@ -50,8 +50,7 @@ collect_ignore = [] if HAS_READABILITY else ["schemes/test_blog.py"]
 
 
 def pytest_report_header() -> list[str]:
-    server = DSN_VARIABLE if os.environ.get(DSN_VARIABLE) else "embedded server"
-    return [f"PostgreSQL: {server}", f"pgsimhash: pages are read in {implementation()}"]
+    return [f"PostgreSQL: {chosen_server()}", f"pgsimhash: pages are read in {implementation()}"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -112,7 +112,7 @@ def test_a_project_without_such_tests_loads_nothing(pytester: pytest.Pytester) -
 
     def test_nothing():
         assert "pgsimhash.testing" in sys.modules
-        assert not {"alembic", "lxml", "numpy", "psycopg", "sqlalchemy"} & {*sys.modules}
+        assert not {"alembic", "docker", "lxml", "numpy", "psycopg", "sqlalchemy"} & {*sys.modules}
     """)
     pytester.runpytest_subprocess("-q", "-p", "no:hypothesispytest").assert_outcomes(passed=1)
 
