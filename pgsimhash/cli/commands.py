@@ -11,13 +11,13 @@ from pgsimhash import errors
 from pgsimhash.cli import CLOSED, INTERRUPTED, STOPPED, show
 from pgsimhash.cli.analyse import analyse
 from pgsimhash.cli.dedup import dedup
-from pgsimhash.cli.pages import decide, find, fingerprint, ingest, should_fetch
+from pgsimhash.cli.pages import decide, find, find_many, fingerprint, ingest, should_fetch
 from pgsimhash.cli.schema import check, collection, migrate, status
 from pgsimhash.cli.upkeep import delete, expire, mark, policy, run
 
 _SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Pages": (ingest, decide, should_fetch),
-    "Search": (find, fingerprint, dedup),
+    "Search": (find, find_many, fingerprint, dedup),
     "Upkeep": (status, delete, expire, check, mark, migrate),
     "Groups of commands": (analyse, collection, policy, run),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 from collections import Counter
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from datetime import timedelta
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import click
@@ -18,8 +20,8 @@ import pgsimhash
 from pgsimhash import schemes
 from pgsimhash.analysis.wording import counted
 from pgsimhash.cli import options, people, show, terminal
-from pgsimhash.errors import CollectionError, PageError
-from pgsimhash.hashing.bits import format_simhash, to_base32, to_bigint
+from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
+from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Verdict
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
@@ -255,6 +257,55 @@ def find(store: pgsimhash.Store, what: str, verify: bool, **limits: Any) -> None
         title=f"{number} within {distance} bits of {terminal.short(what, 40)}",
     )
     sys.exit(0 if matches else 1)
+
+
+@click.command("find-many")
+@click.argument("file", type=options.INPUT_FILE)
+@options.distance("the collection's")
+@options.with_store
+def find_many(store: pgsimhash.Store, file: str, distance: int | None) -> None:
+    """Find known simhashes near many simhashes.
+
+    FILE (- for stdin) has a simhash on each line, written as for find, or a JSON object with the
+    string "simhash" and other keys that the matches repeat, such as "url". Prints a JSON line for
+    each match, in the order of the lines, nearest first: "query" is the line's simhash, "simhash"
+    the known one. Exits with 1 if a line is invalid.
+    """
+    from pgsimhash.store.batches import BATCH_SIMHASHES
+
+    failed = False
+
+    def queries(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+        nonlocal failed
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line.strip():
+                    yield _query(line)
+            # JSON with a number of thousands of digits raises ValueError.
+            except (ArgumentError, ValueError, RecursionError) as error:
+                failed = True
+                show.message(f"line {number}: {error}")
+
+    if file == "-":
+        options.stdin_bytes()  # an error if stdin is closed
+    with click.open_file(file, encoding="utf-8", errors="replace") as text:
+        lines = queries(text)
+        while batch := list(islice(lines, BATCH_SIMHASHES)):
+            matches = store.find_many([int(query["query"], 16) for query in batch], distance)
+            for number, simhash, bits in zip(*(column.tolist() for column in matches), strict=True):
+                match = {"simhash": format_simhash(simhash), "distance": bits}
+                show.json_line({**batch[number], **match})
+    sys.exit(failed)
+
+
+def _query(line: str) -> dict[str, Any]:
+    """Return the simhash of a line as 16 hex digits, and the keys to repeat in its matches."""
+    fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
+    value = fields.get("simhash")
+    # JSON readers such as jq round integers of 64 bits.
+    if not isinstance(value, str):
+        raise invalid_argument('the object has no "simhash", as a string')
+    return {**fields, "query": format_simhash(parse_simhash(value))}
 
 
 @click.command()

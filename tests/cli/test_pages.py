@@ -549,3 +549,23 @@ def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> Non
     found = run("find", to_base32(2**64 - 1 - 0b111111), "--distance", "loose")
     assert [(line["url"], line["distance"]) for line in found.lines] == [("https://a.example/", 6)]
     assert run("find", to_base32(2**64 - 1 - 0b11), "--distance", "close").code == 1
+
+
+def test_find_many_answers_a_file_and_reports_invalid_lines(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
+    near, far = (f"{int(known, 16) ^ bits:016x}" for bits in (0b101, 0xFFFF))
+    queries = [near, "", json.dumps({"url": "https://b.example/", "simhash": known}), far, far]
+    (folder / "queries.txt").write_text("\n".join(queries))
+    done = run("find-many", folder / "queries.txt", "--distance", "2")
+    assert (done.code, done.lines) == (0, [
+        {"query": near, "simhash": known, "distance": 2},
+        {"url": "https://b.example/", "query": known, "simhash": known, "distance": 0},
+    ])  # fmt: skip
+    assert run("status").lines[0]["simhashes"] == 2
+    bad = ["wrong", '{"url": 1}', '{"simhash": 1}', '{"simhash": true}', "{", str(2**64)]
+    digits = "9" * 5000  # more than Python reads
+    bad += [digits, f'{{"simhash": {digits}}}', f'{{"simhash": "{known}", "a": {digits}}}']
+    done = run("find-many", "-", stdin="\n".join([*bad, known]))
+    assert (done.code, [line["simhash"] for line in done.lines]) == (1, [known])
+    assert [f"line {n}:" in done.stderr for n in range(1, 11)] == [True] * 9 + [False]

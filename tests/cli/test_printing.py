@@ -47,13 +47,13 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
         }
         for n in range(3)
     ]
-    head = "a,b,label"
+    head, queries = "a,b,label", [{"simhash": "0" * 16, "url": URL}, {"simhash": EVIL}]
     for name, content in {
         f"{EVIL}.html": html, f"{EVIL}copy.html": f"{html}<p>and a word",
         f"{EVIL}short.html": "<p>x", f"{EVIL}.jsonl": "\n".join(map(json.dumps, lines)),
         "pairs.csv": f'{head},kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n',
         "known.csv": f'{head}\n"{EVIL}","{EVIL}x",distinct\n{OTHER},{OTHER}2,duplicate\n',
-        "bad.csv": f'{head}\nx,y,"{EVIL}"\n',
+        "bad.csv": f'{head}\nx,y,"{EVIL}"\n', "queries.jsonl": "\n".join(map(json.dumps, queries)),
         "parts.jsonl": "\n".join(map(json.dumps, many)),
     }.items():  # fmt: skip
         (folder / name).write_text(content, newline="")
@@ -82,6 +82,7 @@ CASES = [
     "ingest . -c", "ingest EVIL.jsonl", "ingest . --parquet EVIL/EVIL.parquet",
     "ingest missingEVIL", "ingest x --EVIL", "should-fetch URL OTHER -c",
     "decide EVIL.html --url URL -c", "find 0000000000000000 -c", "find EVIL -c",
+    "find-many queries.jsonl -c", "find-many missingEVIL -c",
     "find EVIL.html -c", "find URL -c", "find URLunknown -c", "analyse pairs -c",
     "analyse clusters -c", "analyse clusters -c --save",
     "analyse clusters -c --parquet EVIL.parquet",
