@@ -31,6 +31,7 @@ PYTHON: Final = {
     ],
     "store-functions": [
         "pgsimhash.analysis",
+        "pgsimhash.maintenance",
         "pgsimhash.html_reports",
         "pgsimhash.pages.policies",
         "pgsimhash.pages.urls",

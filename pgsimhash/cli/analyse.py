@@ -14,7 +14,6 @@ import click
 
 import pgsimhash
 from pgsimhash import analysis, html_reports
-from pgsimhash.analysis.crawls import first_of_each
 from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import invalid_argument
 from pgsimhash.schemes import DEFAULT_NAME
@@ -148,6 +147,8 @@ def crawls(
     is_short = output is not None or (show.for_people() and not as_csv)
     found = analysis.compare_crawls(store, earlier, later, examples=_SHOWN if is_short else None)
     if is_short:
+        from pgsimhash.analysis.crawls import first_of_each
+
         outcomes = first_of_each(found.changes, _SHOWN)
         if show.for_people():
             people.crawls(found, outcomes)

@@ -71,7 +71,7 @@ READER = {"numpy", "mmh3", "lxml"}
     ("pgsimhash.fingerprint", READER), ("pgsimhash.Store", {"psycopg"}),
     ("import pgsimhash.batch.frames", {*READER, "narwhals"}),
     ("import pgsimhash.batch.parquet", {"numpy", "psycopg", "pyarrow"}),
-    ("import pgsimhash.scrapy", {*READER, "psycopg", "scrapy", "twisted"}),
+    ("import pgsimhash.scrapy", {"lxml", "psycopg", "scrapy", "twisted"}),
 ])  # fmt: skip
 def test_a_name_and_a_module_for_a_library_load_what_they_need(code: str, needs: set[str]) -> None:
     assert loaded(f"import pgsimhash; {code}") == needs
