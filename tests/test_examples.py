@@ -248,8 +248,9 @@ def test_sql_only(empty_dsn: str, tmp_path: Path) -> None:
         (tmp_path / f"{number}.sql").write_text(content, encoding="utf-8")
     files = [f"-f {number}.sql" for number in range(len(blocks("sql-only.md", "sql")))]
     psql = 'psql "$PGSIMHASH_DSN" -X -q -A -t -v ON_ERROR_STOP=1'
-    printed = run_commands([f"{psql} {' '.join(files)}"], empty_dsn, tmp_path).splitlines()
-    assert printed[0] == "new|||t"
+    run = run_commands([f"{psql} {' '.join(files)}"], empty_dsn, tmp_path)
+    collection_id, *printed = run.splitlines()
+    assert (collection_id, printed[0]) == ("1", "new|||t")
     assert re.fullmatch(r"(duplicate|near)\|\d\|https://example.com/tides\|f", printed[1])
     assert re.fullmatch(r"https://mirror.example/tides\|\d", printed[2])
     assert printed[3] == "20|60"

@@ -150,6 +150,12 @@ def migrate_within(
 
     def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
         present = "".join(heads)
+        if not up and present < target:
+            raise SchemaError(
+                "missing",
+                "the schema is not in this database, or is older than the revision to go back to; "
+                "check the DSN and the schema's name",
+            )
         if (present >= target) if up else (present <= target):
             return []
         # What Alembic's own commands call.
@@ -157,7 +163,8 @@ def migrate_within(
         return step(target or "base", heads)
 
     with refusals_translated():
-        target = _revision_id(revisions, revision)
+        newest = revisions.get_current_head() or ""
+        target = newest if revision == "head" else _revision_id(revisions, revision)
         options: dict[str, Any] = {
             "version_table": VERSION_TABLE,
             "version_table_schema": name,
@@ -165,8 +172,8 @@ def migrate_within(
             "fn": steps,
         }
         if connection is None:
-            begin = since or ("base" if up else "head")
-            options |= {"starting_rev": _revision_id(revisions, begin) or None}
+            begin = _revision_id(revisions, since) if since else ("" if up else newest)
+            options |= {"starting_rev": begin or None}
             options |= {"as_sql": True, "output_buffer": outer.output_buffer}
         inner = _configured(connection, options)
         with _search_path_kept(inner.execute):
@@ -186,8 +193,14 @@ def migrate_within(
 
 
 def _revision_id(revisions: ScriptDirectory, name: str) -> str:
-    script = revisions.get_revision(name)
-    return "" if script is None else script.revision
+    """Return the id of a revision, which sorts with others; that of ``base`` is empty."""
+    ids = ["base", *(script.revision for script in revisions.walk_revisions())]
+    if name not in ids:
+        raise invalid_argument(
+            f"pgsimhash has no revision {name!r}; it has: {', '.join(ids)}; for a newer one, "
+            f"upgrade {install_command()}"
+        )
+    return "" if name == "base" else name
 
 
 def known_revisions() -> ScriptDirectory:

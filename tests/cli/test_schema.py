@@ -151,7 +151,7 @@ def test_no_server_is_one_clear_line(run: Run, command: str) -> None:
     done = run(*command.split(), "--dsn", "host=127.0.0.1 port=1 user=x dbname=y")
     assert (done.code, done.stdout) == (3, "")
     (line,) = done.stderr.splitlines()
-    assert "PostgreSQL gives no connection" in line
+    assert "no PostgreSQL server answers" in line
     assert "PGSIMHASH_DSN" in line
 
 
@@ -164,7 +164,7 @@ def test_the_reason_why_a_database_cannot_be_used(run: Run, dsn: str, empty_dsn:
     invalid = error("status", dsn="what is this")
     assert "postgresql://user:password@host:5432/database" in invalid
     missing = error("status", dsn=dsn, dbname="missing_database")
-    assert 'database "missing_database" does not exist; start the server, or correct' in missing
+    assert 'database "missing_database" does not exist; correct user, password, database' in missing
     database = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
     run_sql(empty_dsn, f"REVOKE CONNECT ON DATABASE {database} FROM PUBLIC")
     (rules,) = run_sql(
@@ -179,11 +179,11 @@ def test_the_reason_why_a_database_cannot_be_used(run: Run, dsn: str, empty_dsn:
         run_sql(empty_dsn, f"GRANT CONNECT ON DATABASE {database} TO PUBLIC")
         unprivileged = error("migrate", dsn=empty_dsn, **stranger)
     if rules and rules[0]:
-        assert "PostgreSQL gives no connection" in refused
+        assert "the server refuses the login" in refused
     else:  # a server that trusts everyone lets the stranger in, but not to the tables
         assert "permission denied" in refused
     assert "wrong" not in refused
-    assert f'permission denied for database "{database}"; start' in kept_out
+    assert f'permission denied for database "{database}"; correct' in kept_out
     assert "who may create a schema" in unprivileged
 
 

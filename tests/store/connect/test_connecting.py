@@ -448,8 +448,8 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]
 WRONG_ASYNC: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: 5, ArgumentError, "not builtins.int"),
-    (lambda: GONE, NoServerError, "PostgreSQL gives no connection"),
-    (lambda: engine_of(GONE, asynchronous=True), NoServerError, "PostgreSQL gives no connection"),
+    (lambda: GONE, NoServerError, "no PostgreSQL server answers"),
+    (lambda: engine_of(GONE, asynchronous=True), NoServerError, "no PostgreSQL server answers"),
     (sqlite, ArgumentError, "AsyncEngine"),
     (lambda: orm.Session(), ArgumentError, "AsyncSession"),
     (lambda: engine_of(GONE, asynchronous=True).connect(), ArgumentError, r"await engine\.connect"),

@@ -155,7 +155,7 @@ def test_alembic_migrates_the_database_it_is_told_and_says_which(
 @pytest.mark.parametrize(("url", "advice"), [
     (None, "-x dsn=embedded is the embedded server"),
     ("driver://user:pass@localhost/dbname", "write it like postgresql://"),
-    ("postgresql://nowhere.invalid/x", "PostgreSQL gives no connection"),
+    ("postgresql://nowhere.invalid/x", "no PostgreSQL server answers"),
 ])  # fmt: skip
 def test_alembic_names_the_fix_where_no_database_can_be_migrated(
     tmp_path: Path, url: str | None, advice: str
