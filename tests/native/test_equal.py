@@ -35,10 +35,10 @@ FOLDERS = [*map(Path, filter(None, os.environ.get("PGSIMHASH_TEST_PAGES", "").sp
 VECTORS = ROOT / "tests" / "vectors"
 MUTATED = int(os.environ.get("PGSIMHASH_TEST_MUTATED", "2000"))
 
-if os.environ.get("PGSIMHASH_TEST_NATIVE") != "required":
-    pytestmark = pytest.mark.skipif(
-        implementation() == "Python", reason="the C extension is not built, or turned off"
-    )
+pytestmark = pytest.mark.skipif(
+    implementation() == "Python" and os.environ.get("PGSIMHASH_TEST_NATIVE") != "required",
+    reason="the C extension is not built, or turned off",
+)
 
 
 def read(html: str | bytes, charset: str | None = None) -> tuple[object, Article | None]:
