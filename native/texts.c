@@ -26,7 +26,8 @@ static bool weigh_lines(Page *page) {
 /* Tokens are in the order of their blocks; a text has no elements that own these. */
 static bool add_owners(Page *page) {
     size_t tokens = page->token_blocks.size / sizeof(int32_t);
-    size_t blocks = tokens == 0 ? 0 : (size_t)token_blocks_of(page)[tokens - 1] + 1;
+    if (tokens == 0) return true;
+    size_t blocks = (size_t)token_blocks_of(page)[tokens - 1] + 1;
     if (!buffer_reserve(&page->owners, blocks * sizeof(int32_t))) return false;
     page->owners.size = blocks * sizeof(int32_t);
     memset(page->owners.data, 0, page->owners.size);
