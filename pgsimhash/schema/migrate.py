@@ -13,9 +13,21 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, select, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    MetaData,
+    Table,
+    Text,
+    cast,
+    create_engine,
+    func,
+    select,
+    text,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import DropTable
 
 from pgsimhash.db.connection import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
@@ -188,8 +200,9 @@ def migrate_within(
                 # Raises, because only a newer package has it.
                 revisions.get_revision(present)
             if not up and not target:
-                # Autogenerate ignores an empty schema.
-                inner.execute(f'DROP TABLE "{name}".{VERSION_TABLE}')
+                # Autogenerate ignores an empty schema; some versions of Alembic drop it themselves.
+                versions = Table(VERSION_TABLE, MetaData(), schema=name)
+                inner.execute(DropTable(versions, if_exists=True))
 
 
 def _revision_id(revisions: ScriptDirectory, name: str) -> str:

@@ -162,17 +162,15 @@ class Ingest:
                     return
                 with nullcontext(own) if dry_run or own else self._idle_run() as run:
                     decided = self._verdicts(batch, options, run)
+                    identity = None if run is None else (run.run_id, run.pages)
                 may_end = in_callers and in_transaction()
                 for number, verdict in enumerate(decided, 1):
+                    is_last = number == len(decided)
+                    if may_end and is_last and number > 1 and not self._is_kept(identity, decided):
+                        raise _ended("a savepoint was rolled back in the middle", decided)
                     yield verdict
-                    if may_end and number < len(decided) and not in_transaction():
-                        raise StoreError(
-                            "wrong_transaction",
-                            f"the transaction ended after {number} of the {len(decided)} verdicts "
-                            "of a batch, which is stored as a whole; end it between two batches, "
-                            "or omit batch_size: then each page is stored when its verdict is "
-                            "consumed",
-                        )
+                    if may_end and not is_last and not in_transaction():
+                        raise _ended(f"the transaction ended after {number}", decided)
 
         return verdicts() if own is None else self._ending(verdicts(), own)
 
@@ -247,17 +245,16 @@ class Ingest:
         with self._session.calls_to_write() as calls:
             # A server process that is still committing the batch holds this lock.
             calls.lock()
-            ((stored,),) = calls.fetch(
-                "batch_stored",
-                run_id=run.run_id,
-                run_pages=run.pages,
-                page_ids=[
-                    each.page_id for each in unsure if each.kind not in ("unchanged", "gone")
-                ],
-                urls=[each.url for each in unsure],
-            )
+            stored = _is_stored(calls, run.run_id, run.pages, unsure)
         run.unsure = None
         return unsure if stored else None
+
+    def _is_kept(self, run: tuple[int | None, int] | None, verdicts: list[Verdict]) -> bool:
+        """Return whether a batch is still stored in the caller's transaction."""
+        if run is None or not any(each.page_id for each in verdicts):
+            return True
+        with self._session.calls_to_read() as calls:
+            return _is_stored(calls, *run, verdicts)
 
 
 def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
@@ -336,6 +333,26 @@ def _count_cuts(calls: Calls, run: Run, content_missing: int, cut_short: int) ->
     if run.label is not None and content_missing + cut_short:
         counts: dict[str, Any] = {"content_missing": content_missing, "cut_short": cut_short}
         calls.fetch("count_cuts", run_id=run.draw_id(calls), label=run.label, **counts)
+
+
+def _is_stored(calls: Calls, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
+    ((stored,),) = calls.fetch(
+        "batch_stored",
+        run_id=run_id,
+        run_pages=run_pages,
+        page_ids=[each.page_id for each in verdicts if each.kind not in ("unchanged", "gone")],
+        urls=[each.url for each in verdicts],
+    )
+    return bool(stored)
+
+
+def _ended(what: str, batch: list[Verdict]) -> StoreError:
+    return StoreError(
+        "wrong_transaction",
+        f"{what} of the {len(batch)} verdicts of a batch, which is stored as a whole; do so "
+        "between two batches, or omit batch_size: then each page is stored when its verdict is "
+        "consumed",
+    )
 
 
 def _verdict_of_failure(item: PageFailure) -> Verdict:

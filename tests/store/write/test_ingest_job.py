@@ -172,6 +172,27 @@ def test_a_transaction_that_ends_within_a_batch_is_refused(
     assert len(list(own.ingest_many([("nowhere", "")] * 7, batch_size=BATCH))) == 7
 
 
+def test_a_savepoint_rolled_back_within_a_batch_is_refused(
+    connection: psycopg.Connection, store: Store
+) -> None:
+    own = connect(connection)
+    for consumed in (2, BATCH - 1, BATCH):
+        connection.execute("SAVEPOINT before")
+        verdicts = own.ingest_many(pages(), batch_size=BATCH)
+        assert len(list(islice(verdicts, consumed))) == consumed
+        connection.execute("SAVEPOINT rows; ROLLBACK TO rows; ROLLBACK TO before")
+        if consumed < BATCH:
+            with pytest.raises(StoreError, match="a savepoint was rolled back") as refused:
+                list(verdicts)
+            assert because("wrong_transaction")(refused.value)
+        else:
+            # The caller knows that the whole batch is gone.
+            later = list(verdicts)
+    connection.commit()
+    urls = [url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")]
+    assert sorted(urls) == sorted(verdict.url for verdict in later if verdict.page_id)
+
+
 def test_with_autocommit_and_its_own_connection_it_commits_by_batches(
     dsn: str, connection: psycopg.Connection, store: Store
 ) -> None:
