@@ -213,7 +213,7 @@ def test_odd_documents_numbers_and_urls() -> None:
     assert fingerprint(page, "https://bay.example/").tokens == WORDS + 1
 
 
-# An empty element with the id root makes a short page a shell of scripts.
+# An empty element with the id root makes a short page a shell of scripts; "0.HTM" alone is a path.
 ENDS = {"fingerprint", "too_short", "error_page", "needs_script", "not_html"}
 
 
