@@ -195,7 +195,8 @@ static Status read_text(Scanner *scanner) {
             continue;
         }
         bool is_plus = *at == '+';
-        if (!scanner->is_plain && at >= date && (is_plus || (is_digit(*at) && (at == text || !is_digit(at[-1]))))) {
+        if (!scanner->is_plain && at >= date &&
+            (is_plus || (is_digit(*at) && (at == text || !is_digit(at[-1]))))) {
             const uint8_t *stop = is_plus ? phone_end(at, end) : date_end(at, end);
             if (stop != NULL) {
                 status = end_word(scanner, at);

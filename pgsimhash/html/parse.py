@@ -49,8 +49,8 @@ _CODECS: Final = {
     "gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None,
     "iso2022_jp": "iso2022_jp_ext",
 }  # fmt: skip
-# The codecs of which Python lacks characters that browsers have, see _as_jis().
 _ISO_2022_JP: Final = re.compile(rb"\x1b\$[@B]")
+# The codecs of which Python lacks characters that browsers have, see _as_jis().
 _JAPANESE: Final = frozenset({"euc_jp", "iso2022_jp_ext"})
 # What browsers decode differently from Python (Encoding Standard, index jis0208).
 _JIS_SIGNS: Final = str.maketrans(
