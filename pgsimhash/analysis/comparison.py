@@ -48,7 +48,7 @@ _VALUES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A page to compare; a bare simhash has no other values. ``cut`` is what selectors removed."""
+    """A page, or a standalone simhash without other values. ``cut`` is what selectors removed."""
 
     simhash: int
     url: str | None = None

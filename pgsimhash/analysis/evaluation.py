@@ -98,7 +98,7 @@ class Evaluation:
 
     @property
     def sentence(self) -> str:
-        """The recommended distance, or that none is, in a sentence."""
+        """The recommended distance, or that no distance is precise enough, in a sentence."""
         if self.best is None:
             return f"At no distance is the precision {self.precision:g} or better."
         counts = self.best.counts

@@ -180,9 +180,9 @@ class Report:
     """The summary of a collection's present versions.
 
     ``copies`` of its ``pages`` duplicated a page that came before, and ``noindex`` of them ask
-    search engines not to list them. ``causes`` and ``hosts`` are the
-    most frequent ones. Clusters compare the present versions with each other at ``distance`` and
-    ``linkage``. The ``all_`` fields are the lengths of the full lists.
+    search engines not to list them. ``causes`` and ``hosts`` are the most frequent ones. Clusters
+    compare the present versions with each other at ``distance`` and ``linkage``. The ``all_``
+    fields are the lengths of the full lists.
     """
 
     status: CollectionStatus

@@ -48,8 +48,8 @@ def dedup(
     """Write the rows of a file without near-duplicates of earlier rows, without a database.
 
     FILE is a .parquet file, or has a JSON object in each line. It is read twice and in parts, so it
-    need not fit into memory. Rows without text, or with too few words, are kept. Prints a JSON line
-    with the numbers of rows.
+    need not fit into memory. Rows without text are kept, and those with too few words unless an
+    earlier one is equal. Prints a JSON line with the numbers of rows.
     """
     from pgsimhash.batch.corpus import dedup as write_kept
     from pgsimhash.batch.originals import TEXT_DISTANCE
@@ -66,8 +66,6 @@ def dedup(
             progress=progress,
             **columns,
         )
-    if not show.for_people():
-        show.json_line(outcome._asdict())
-        return
-    terminal.say((f"{counted(outcome.kept, 'text')} of {outcome.rows:,} are kept.", "bold"))
-    terminal.print_values(outcome._asdict())
+    if show.for_people():
+        terminal.say((f"{counted(outcome.kept, 'text')} of {outcome.rows:,} are kept.", "bold"))
+    terminal.record(outcome._asdict())

@@ -65,7 +65,7 @@ def comparison(found: Comparison, output: Path | None) -> None:
         shares = (percent(pair.difference) for pair in largest)
         print_grid(zip(shares, lines, strict=True), wrap=True)
     if not found.matches or found.reason == "same_simhash":
-        say(("\n" + found.sentence, ""))
+        say("\n" + found.sentence)
     if output is None:
         hint("as a page, block by block: -o why.html · for programs: --json")
     else:

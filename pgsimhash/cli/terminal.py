@@ -72,7 +72,6 @@ def _named(*names: str) -> dict[str, str | Callable[[Row], Any]]:
     return dict(zip(names, names, strict=True))
 
 
-RECORDS: Final = View("record")
 COLLECTIONS: Final = View(
     "collection", _named("name", "scheme", "layout", "default_distance", "keep_markdown")
 )

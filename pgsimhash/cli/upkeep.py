@@ -34,7 +34,7 @@ def delete(store: pgsimhash.Store, url: str | None, host: str | None, urls: bool
     """Delete a page, or all pages of a host, without its subdomains.
 
     Writers can continue; after Ctrl-C the same command continues. Prints a JSON line with the
-    number of deleted versions. Exits with 1 if there were none.
+    number of deleted versions. Exits with 1 if it is 0.
     """
     if (url is None) == (host is None):
         raise click.UsageError("give one of --url and --host")
@@ -225,7 +225,7 @@ def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) 
 @click.argument("pattern")
 @options.with_store
 def remove(store: pgsimhash.Store, pattern: str) -> None:
-    """Remove the policy of a pattern; exits with 1 if there is none."""
+    """Remove the policy of a pattern; exits with 1 if the pattern has no policy."""
     removed = store.remove_policy(pattern)
     terminal.record({"pattern": pattern, "removed": removed})
     sys.exit(0 if removed else 1)

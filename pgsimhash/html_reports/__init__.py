@@ -51,8 +51,7 @@ def crawls_page(found: CrawlComparison, outcomes: Outcomes) -> str:
     ``outcomes`` are those of :func:`pgsimhash.analysis.crawls.first_of_each`.
     """
     counts = (f"{count:,} {name.replace('_', ' ')}" for name, (count, _) in outcomes.items())
-    title = f"Pages: {', '.join(counts)}" if outcomes else "Neither crawl saw a page"
-    return _render("crawls", title, found=found, outcomes=outcomes)
+    return _render("crawls", f"Pages: {', '.join(counts)}", found=found, outcomes=outcomes)
 
 
 def history_page(versions: Sequence[Version]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from pgsimhash.analysis import wording
-from pgsimhash.html_reports.report import CHANGES as CHANGES
-from pgsimhash.html_reports.report import cut as cut
+from pgsimhash.analysis.wording import shortened
 
 if TYPE_CHECKING:
+    from pgsimhash.analysis.changes import WithWords
     from pgsimhash.pages.records import RunRecord
 
 MEANINGS: Final = {
@@ -26,7 +25,9 @@ MEANINGS: Final = {
 VERSIONS: Final = 50
 """How many versions of a page are shown."""
 
-_PLACE: Final = 300  # characters of a run of words
+_PLACES: Final = 3  # of a change that are shown
+_RUNS: Final = 20  # of a place
+_CHARS: Final = 300  # characters of a run of words
 
 
 def crawl(runs: Sequence[RunRecord]) -> str:
@@ -34,16 +35,11 @@ def crawl(runs: Sequence[RunRecord]) -> str:
     return f"run {runs[0].run_id}, {runs[0].started_at:%Y-%m-%d}"
 
 
-def stacked(outcomes: Mapping[str, tuple[int, Any]]) -> Iterator[tuple[str, float, float]]:
-    """Yield the name, left and width of the parts of a bar, in per cent of all pages."""
-    whole = sum(count for count, _ in outcomes.values()) or 1
-    at = 0.0
-    for name, (count, _) in outcomes.items():
-        width = 100 * count / whole
-        yield name, at, max(width - 0.2, 0.2)
-        at += width
-
-
-def shortened(place: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the runs of a place without the end of long ones."""
-    return [(wording.shortened(text, _PLACE), kind) for text, kind in place[:20]]
+def first_places(change: WithWords) -> tuple[list[list[tuple[str, str]]], int]:
+    """Return the first places that changed, shortened, and the number of the others."""
+    places = change.words or []
+    shown = [
+        [(shortened(text, _CHARS), kind) for text, kind in place[:_RUNS]]
+        for place in places[:_PLACES]
+    ]
+    return shown, len(places) - len(shown)

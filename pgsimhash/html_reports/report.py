@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +10,6 @@ from pgsimhash.analysis.wording import shortened
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.reports import Report
-    from pgsimhash.pages.records import RunRecord
 
 KINDS: Final = {
     "new": "new",
@@ -44,14 +43,14 @@ def squares(report: Report) -> Iterator[tuple[int, int, str]]:
         yield place // 5 * 22, place % 5 * 22, name
 
 
-def stack(run: RunRecord, largest: int) -> Iterator[tuple[str, float, float]]:
-    """Yield the kind, left and width of the parts of a run's bar, in per cent of the largest."""
+def stacked(counts: Mapping[str, int], whole: int) -> Iterator[tuple[str, float, float]]:
+    """Yield the name, left and width of the parts of a bar, in per cent of ``whole``."""
     at = 0.0
-    for kind in KINDS:
-        width = 100 * getattr(run, kind) / largest
-        if width:
-            yield kind, at, max(width - 0.3, 0.2)
-        at += width
+    for name, count in counts.items():
+        if count:
+            width = 100 * count / whole
+            yield name, at, max(width - 0.3, 0.2)
+            at += width
 
 
 def marked(url: str, other: str) -> tuple[str, str, str]:
