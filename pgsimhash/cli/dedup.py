@@ -7,6 +7,7 @@ import click
 
 from pgsimhash.analysis.wording import counted
 from pgsimhash.cli import options, show, terminal
+from pgsimhash.errors import invalid_argument
 from pgsimhash.runtime.machine import usable_cores
 
 
@@ -56,6 +57,8 @@ def dedup(
 
     for each in (output, clusters):
         options.check_output(each, file)
+    if clusters is not None and clusters.resolve() == output.resolve():
+        raise invalid_argument(f"{output} is written twice; write the clusters to another file")
     with show.progress_bar("reading", pages=False) as progress:
         outcome = write_kept(
             file,
@@ -67,5 +70,5 @@ def dedup(
             **columns,
         )
     if show.for_people():
-        terminal.say((f"{counted(outcome.kept, 'text')} of {outcome.rows:,} are kept.", "bold"))
+        terminal.say((f"Kept {counted(outcome.kept, 'text')} of {outcome.rows:,}.", "bold"))
     terminal.record(outcome._asdict())

@@ -120,6 +120,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert piped.lines[0]["rows"] == 60
     assert piped.lines[0]["kept"] == len(read(tmp_path / "kept.jsonl"))
     shown = on_a_terminal(*arguments, whole=True)
-    assert f"{piped.lines[0]['kept']} texts of 60 are kept." in shown.stderr
+    assert f"Kept {piped.lines[0]['kept']} texts of 60." in shown.stderr
     same = on_a_terminal("dedup", path, "-o", path, "--text", "body")
     assert (same.code, "both read and written" in same.stderr) == (2, True)
+    twice = on_a_terminal(*arguments, "--clusters", tmp_path / "kept.jsonl")
+    assert (twice.code, "is written twice" in twice.stderr) == (2, True)
+    assert len(read(tmp_path / "kept.jsonl")) == piped.lines[0]["kept"]
