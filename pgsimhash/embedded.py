@@ -101,7 +101,7 @@ def start(folder: Path | None = None) -> str:
 
 def exists() -> bool:
     """Return whether this user's server was created."""
-    return (data_folder(postgres_programs()) / "postgres").is_dir()
+    return (data_folder(postgres_programs()).expanduser() / "postgres").is_dir()
 
 
 def leave(home: Path) -> None:

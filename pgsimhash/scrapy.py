@@ -98,19 +98,19 @@ class _Component:
             raise invalid_argument(f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}")
         if not is_asyncio_available():
             raise invalid_argument("pgsimhash.scrapy needs the asyncio reactor of Scrapy")
-        thread = _threads.get(crawler)
-        if thread is not None and thread.stores and self._stores:
+        store = _opened.get(crawler)
+        if store is not None and store.stores and self._stores:
             raise invalid_argument(
                 "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so "
                 "the second would find all pages unchanged; enable one of them"
             )
-        if thread is None:
+        if store is None:
             label = settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}")
-            thread = _Store(settings, label)
-            _threads[crawler] = thread
-            crawler.signals.connect(thread.close, signal=signals.spider_closed)
-        thread.stores |= self._stores
-        self._store = thread
+            store = _Store(settings, label)
+            _opened[crawler] = store
+            crawler.signals.connect(store.close, signal=signals.spider_closed)
+        store.stores |= self._stores
+        self._store = store
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -153,7 +153,7 @@ class _Component:
             self._closing = asyncio.ensure_future(closing)
 
     def _release(self, *urls: str, is_stored: bool = False) -> None:
-        """End the requests of these URLs; those of other URLs waited in case it fails."""
+        """End the requests of these URLs; if they failed, make those that waited for them."""
         for request in self._store.in_flight.release(urls, is_stored=is_stored):
             self._crawler.stats.inc_value("pgsimhash/skipped", -1)
             self._crawler.engine.crawl(request.replace(dont_filter=True))
@@ -361,9 +361,9 @@ class _InFlight:
     """The addresses of pages that were requested, and are neither stored yet nor failed."""
 
     def __init__(self) -> None:
-        # Of the URL of a request, the address and those of the URLs before its redirects.
+        # By the URL of a request: its address, and those of the URLs before its redirects.
         self._held: dict[str, set[str]] = {}
-        # Of an address, requests of its other URLs, in case that request fails.
+        # By address: requests of its other URLs, which are made if that request fails.
         self._waiting: defaultdict[str, deque[Request]] = defaultdict(partial(deque, maxlen=100))
 
     def take(self, address: str, request: Request) -> bool:
@@ -468,7 +468,7 @@ class _Store:
                     self._fail(answers.popleft(), error)
 
     def _pages(self, answers: deque[Future[Verdict]]) -> Iterator[SourcePage | PageStatus | Pause]:
-        """Yield the pages as they arrive, and pauses while some have no answer; look up."""
+        """Yield the pages as they arrive, and pauses while some have no answer; answer lookups."""
         while True:
             try:
                 waiting = self._tasks.get(timeout=_POLL_SECONDS if answers else None)
@@ -499,7 +499,7 @@ class _Store:
         answer.set_exception(error)
 
 
-_threads: WeakKeyDictionary[Crawler, _Store] = WeakKeyDictionary()
+_opened: WeakKeyDictionary[Crawler, _Store] = WeakKeyDictionary()
 _pages: WeakKeyDictionary[Request, tuple[str, str] | None] = WeakKeyDictionary()
 
 

@@ -174,8 +174,9 @@ BEGIN
 END
 $$;
 
--- The newest page of each collection, 0 if it has none, and the stored simhashes near those of a batch,
--- each within its own distance. A function and a loop, so that few variables go to the node of the pages.
+-- The newest page of each collection, 0 if it has none, and the stored simhashes near those of a
+-- batch, each within its own distance. A function and a loop, so that few variables go to the node of
+-- the pages.
 CREATE FUNCTION pgsimhash._near_pairs(
     own_id integer, compared integer[], batch pgsimhash._decision[],
     OUT newest_pages bigint[], OUT pairs pgsimhash._near_pair[]
@@ -214,9 +215,10 @@ END
 $$;
 
 -- Locks the compared collections: from here on nobody else adds pages. Page ids are assigned under
--- the lock, so ids above the newest ones are those of pages that arrived after the lookup; the newest
--- one is returned, and what is near the batch. The order requires the primary key, because a generic plan expects a third
--- of the collection and would read the narrowest index from end to end.
+-- the lock, so ids above the newest ones are those of pages that arrived after the lookup. Returns the
+-- newest id, and those of their simhashes that are near the batch. The order requires the primary key,
+-- because a generic plan expects a third of the collection and would read the narrowest index from end
+-- to end.
 CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], newest_pages bigint[],
     batch pgsimhash._decision[], OUT newest bigint, OUT near pgsimhash._near_pair[]
@@ -285,8 +287,8 @@ BEGIN
 END
 $$;
 
--- Those of the simhashes of a batch that the prefix indexes have, of those that a lookup found. It was
--- before the lock, so their pages may be deleted.
+-- The simhashes of a batch that the prefix indexes have: of those that the lookup found, because their
+-- pages may have been deleted between the lookup and the lock.
 CREATE FUNCTION pgsimhash._indexed_simhashes(own_id integer, pairs pgsimhash._near_pair[])
 RETURNS bigint[]
     LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$

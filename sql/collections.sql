@@ -152,7 +152,7 @@ BEGIN
 END
 $$;
 
--- Sets what is given.
+-- Sets what is not NULL.
 CREATE FUNCTION pgsimhash._set_collection(own_id integer, distance integer, keep_markdown boolean)
 RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 
--- An error unless there are runs, which the collection has.
+-- An error unless the collection has all of these runs, and there is one.
 CREATE FUNCTION pgsimhash._check_runs(collection text, run_ids bigint[]) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -161,7 +161,7 @@ BEGIN
 END
 $$;
 
--- The last versions of some pages, so many of each or all, in order of arrival.
+-- The last versions of some pages, in order of arrival; without a number of versions, all of each.
 CREATE FUNCTION pgsimhash._stored_pages(
     collection text, scheme text, urls text[], versions bigint
 ) RETURNS SETOF pgsimhash._stored_page
@@ -175,8 +175,8 @@ BEGIN
         pgsimhash._validator(p.etag, s.etag, s.last_modified),
         pgsimhash._validator(p.last_modified, s.last_modified, s.etag),
         p.title, p.canonical_url, p.language, p.noindex, p.alternates, p.features, p.tokens,
-        p.html_bytes, p.html_digest, p.text_digest, p.structure, p.signature_high, p.signature_low, p.markdown, p.run_id, o.url,
-        p.distance, p.covered, p.selectors
+        p.html_bytes, p.html_digest, p.text_digest, p.structure, p.signature_high, p.signature_low,
+        p.markdown, p.run_id, o.url, p.distance, p.covered, p.selectors
     FROM unnest(urls) AS q (url)
     CROSS JOIN LATERAL (
         SELECT n.*
@@ -246,7 +246,7 @@ CREATE FUNCTION pgsimhash._canonical_distance(
 ) RETURNS integer
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- Not in SQL, whose functions depend on each column of a table of which they read all.
+    -- In plpgsql: a function in SQL would depend on each column of n.*.
     RETURN (
         SELECT pgsimhash.hamming_distance(t.simhash, _canonical_distance.simhash)
         FROM ${newest _canonical_distance.canonical_url} AS t

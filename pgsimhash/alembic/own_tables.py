@@ -24,7 +24,7 @@ def add_simhash(
     nullable: bool = True,
     indexes: bool = True,
 ) -> None:
-    """Add a column :class:`pgsimhash.sqlalchemy.SIMHASH`, with its prefix columns and indexes.
+    """Add a :class:`pgsimhash.sqlalchemy.SIMHASH` column with its prefix columns and indexes.
 
     One ALTER TABLE adds the columns and rewrites the table once.
 

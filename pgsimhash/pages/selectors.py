@@ -28,7 +28,7 @@ _SIMPLE: Final = rf"(?:#{_CHARACTER}+|\.{_NAME}|{_ATTRIBUTE})"
 _TAG: Final = rf"(?:{_NAME}|\*)"
 _NOT: Final = rf":not\(\s*(?:{_TAG}{_SIMPLE}*|{_SIMPLE}+)\s*\)"
 _COMPOUND: Final = rf"(?:{_TAG}(?:{_SIMPLE}|{_NOT})*|(?:{_SIMPLE}|{_NOT})+)"
-# To compile it takes a fifth of a command's start: only a first selector does.
+# Compiling it takes a fifth of a command's start, so only the first selector does it.
 _SELECTOR: Final = rf"(?a:{_COMPOUND}(?:(?:\s*>\s*|\s+){_COMPOUND})*)"
 _BETWEEN: Final = re.compile(r"\s*,\s*", re.ASCII)
 

@@ -10,12 +10,11 @@ from typing import Any, Final
 from pgsimhash.errors import PageError
 from pgsimhash.pages.values import too_large
 from pgsimhash.sources.page import BEFORE_MARKUP
-from pgsimhash.sources.streams import GZIP, Codec, zstd_codec
+from pgsimhash.sources.streams import CHECKSUM_MESSAGES, GZIP, Codec, zstd_codec
 
 # A decoder copies what follows its member, of which a body may have very many.
 _PIECE: Final = 4096
 _CHECKSUMS: Final = {"gzip": 8, "deflate": 4}  # bytes at the end
-_WRONG_CHECKSUM: Final = ("incorrect data check", "incorrect length check")
 _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 
@@ -75,21 +74,19 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
             raise PageError("unreadable", f"the content encoding {encoding!r} is unknown")
 
 
-def _inflated(
-    body: bytes, codec: Codec, max_bytes: int, *, is_cut: bool = False
-) -> tuple[bytes, bool]:
+def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
     pages: list[bytes] = []
     decoder, at, room = codec.decoder(), 0, max_bytes + 1
+    checksum = len(body) - _CHECKSUMS.get(codec.name, 0)
     while room and at < len(body):
-        piece = body[at : at + _PIECE]
+        # The checksum is a piece of its own: where it is wrong, the decoder drops the whole piece.
+        piece = body[at : min(at + _PIECE, checksum if at < checksum else len(body))]
         try:
             pages.append(decoder.decompress(piece, room))
         except codec.error as error:
-            # The last bytes of a body are checksums, which browsers ignore.
-            if str(error).endswith(_WRONG_CHECKSUM) and not is_cut:
-                return _inflated(body[: -_CHECKSUMS[codec.name]], codec, max_bytes, is_cut=True)[
-                    0
-                ], False
+            if at >= checksum and str(error).endswith(CHECKSUM_MESSAGES):
+                # Browsers ignore it.
+                return _checked(b"".join(pages), False, codec.name, max_bytes)
             raise PageError("unreadable", f"its {codec.name} data is damaged ({error})") from None
         room -= len(pages[-1])
         at += len(piece) - len(decoder.unused_data)

@@ -37,7 +37,7 @@ OnSkipped = Callable[[Skipped], object]
 
 
 _OF_URLS: Final = "/?&=%:@;,+!~*'()$"
-"""What stays as it is in the URL of a file."""
+"""The characters of a file's path that its URL does not encode."""
 
 
 class Reading(NamedTuple):

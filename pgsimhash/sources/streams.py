@@ -16,7 +16,7 @@ from pgsimhash.sources.page import one_line
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _DICTIONARY_MAGIC: Final = b"\x5d\x2a\x4d\x18"
-_CHECKSUM_MESSAGES: Final = (
+CHECKSUM_MESSAGES: Final = (
     "incorrect data check",
     "incorrect length check",
     "doesn't match checksum",
@@ -136,7 +136,7 @@ class _Members(io.RawIOBase):
                 data = self._decoder.decompress(self._input, len(buffer))
             except self._codec.error as error:
                 name, message = self._codec.name, one_line(error)
-                kind = ChecksumError if message.endswith(_CHECKSUM_MESSAGES) else PackedError
+                kind = ChecksumError if message.endswith(CHECKSUM_MESSAGES) else PackedError
                 raise kind(f"the {name} data is damaged ({message})") from None
             rest = "unused_data" if self._decoder.eof else "unconsumed_tail"
             self._input = getattr(self._decoder, rest, b"")

@@ -9,7 +9,6 @@ import io
 import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -97,7 +96,7 @@ class _Record(NamedTuple):
         return url.replace(" ", "%20")
 
     def item(self, name: str, number: int, reading: Reading) -> PageItem | str:
-        """Return the page or failure, or why it has no page: empty if it is about the crawl."""
+        """Return the page, its failure, or why there is no page; empty if it is about the crawl."""
         kind, texts = self._header("WARC-Type").lower(), reading.texts
         http, body, status = StatusAndHeaders("", []), self.block, ""
         if texts and kind in ("response", "resource", "revisit"):
@@ -146,7 +145,7 @@ class _Record(NamedTuple):
     def _page(
         self, http: Any, body: bytes, declared: str, number: int, reading: Reading
     ) -> SourcePage | str:
-        """Return the page, or why it is none."""
+        """Return the page, or why the record has no page."""
         texts, max_bytes = reading.texts, reading.max_bytes
         kind, accepted = content_type(declared), ("text/plain",) if texts else _HTML_TYPES
         if declared and kind.get_content_type() not in accepted:
@@ -169,9 +168,11 @@ class _Record(NamedTuple):
         # With the validators of a part, the rest would never be fetched.
         validators = (None, None) if cut else _validators(http)
         charset, date = kind.get_content_charset(), self._date(http)
-        page = SourcePage(url, body, charset, date, number, *validators, cut or None)
         robots = [value for name, value in http.headers if name.lower() == "x-robots-tag"]
-        return replace(page, noindex=True) if any(map(says_noindex, robots)) else page
+        noindex = any(map(says_noindex, robots))
+        return SourcePage(
+            url, body, charset, date, number, *validators, cut or None, noindex=noindex
+        )
 
     def _date(self, http: Any) -> datetime | None:
         """Return when the page was fetched, or else sent; None if neither can be read."""

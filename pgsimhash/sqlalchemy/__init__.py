@@ -1,9 +1,9 @@
 """Simhashes in your own tables and queries, with SQLAlchemy.
 
 For your own tables there are :class:`SIMHASH` and :func:`simhash_lock`, which only need PostgreSQL
-14. For joins with the package's tables there are
-:class:`Page`, :class:`Collection`, :data:`clusters`, :func:`find` and :func:`near_pages`. All
-tables are in ``metadata.tables``, such as ``"pgsimhash.runs"``.
+14. For joins with the package's tables there are :class:`Page`, :class:`Collection`,
+:data:`clusters`, :func:`find` and :func:`near_pages`. All tables are in ``metadata.tables``, such
+as ``"pgsimhash.runs"``.
 """
 
 import re
@@ -99,7 +99,7 @@ def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
 
 metadata = sa.MetaData(schema=SCHEMA)
 
-# PostgreSQL's names of types, for reflection; here with the one that SQL files use.
+# SQLAlchemy's types by their names in PostgreSQL, and by the short one in the files of SQL.
 _TYPES: Final[dict[str, Any]] = {
     **postgresql.base.ischema_names,
     "timestamptz": sa.DateTime(timezone=True),
