@@ -23,7 +23,8 @@ typedef struct {
 
 const Node *node_of(PyObject *module, PyObject *element) {
     const State *state = PyModule_GetState(module);
-    int is_element = PyObject_IsInstance(element, state->element_type);
+    int is_element =
+        state->element_type == NULL ? 0 : PyObject_IsInstance(element, state->element_type);
     if (is_element == 0) PyErr_SetString(PyExc_TypeError, "an element of lxml is needed");
     const Node *node = is_element == 1 ? ((LxmlElement *)element)->node : NULL;
     if (node == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no tree");
@@ -173,6 +174,27 @@ static PyObject *describe(PyObject *module, PyObject *element) {
                          children);
 }
 
+/* use_lxml() -> the size of an element: comparing simhashes needs no lxml */
+static PyObject *use_lxml(PyObject *module, PyObject *none) {
+    (void)none;
+    State *state = PyModule_GetState(module);
+    PyObject *lxml = PyImport_ImportModule("lxml.etree");
+    if (lxml == NULL) return NULL;
+    Py_CLEAR(state->element_type);
+    state->element_type = PyObject_GetAttrString(lxml, "_Element");
+    PyObject *functions = PyObject_GetAttrString(lxml, "__pyx_capi__");
+    PyObject *made = functions == NULL ? NULL : PyDict_GetItemString(functions, "elementFactory");
+    state->make_element =
+        made == NULL ? NULL : (PyObject *(*)(PyObject *, const Node *))PyCapsule_GetPointer(made, FACTORY);
+    Py_XDECREF(functions);
+    Py_DECREF(lxml);
+    if (state->element_type == NULL || state->make_element == NULL) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "lxml has no elementFactory");
+        return NULL;
+    }
+    return PyLong_FromSize_t(sizeof(LxmlElement));
+}
+
 static PyMethodDef methods[] = {
     {"make_tables", make_tables, METH_VARARGS, NULL},
     {"read", read_page, METH_VARARGS, NULL},
@@ -185,25 +207,10 @@ static PyMethodDef methods[] = {
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},
     {"odd_tags", odd_tags, METH_O, NULL},
+    {"group", group, METH_VARARGS, NULL},
+    {"near_pairs", near_pairs, METH_VARARGS, NULL},
+    {"use_lxml", use_lxml, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
-
-static int start(PyObject *module) {
-    State *state = PyModule_GetState(module);
-    PyObject *lxml = PyImport_ImportModule("lxml.etree");
-    if (lxml == NULL) return -1;
-    state->element_type = PyObject_GetAttrString(lxml, "_Element");
-    PyObject *functions = PyObject_GetAttrString(lxml, "__pyx_capi__");
-    PyObject *made = functions == NULL ? NULL : PyDict_GetItemString(functions, "elementFactory");
-    state->make_element =
-        made == NULL ? NULL : (PyObject *(*)(PyObject *, const Node *))PyCapsule_GetPointer(made, FACTORY);
-    Py_XDECREF(functions);
-    Py_DECREF(lxml);
-    if (state->element_type == NULL || state->make_element == NULL) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "lxml has no elementFactory");
-        return -1;
-    }
-    return PyModule_AddIntConstant(module, "ELEMENT_SIZE", (long)sizeof(LxmlElement));
-}
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {
     State *state = PyModule_GetState(module);
@@ -219,7 +226,7 @@ static int clear(PyObject *module) {
 
 static void end(void *module) { clear(module); }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)start}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {{0, NULL}};
 
 static struct PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,

@@ -271,6 +271,11 @@ PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node);
 /* clean.c */
 PyObject *is_clean(PyObject *module, PyObject *bytes);
 PyObject *odd_tags(PyObject *module, PyObject *bytes);
+
+/* ---- pairs.c ---- */
+
+PyObject *group(PyObject *module, PyObject *arguments);
+PyObject *near_pairs(PyObject *module, PyObject *arguments);
 /* The node of an element of lxml, or NULL with an exception. */
 const Node *node_of(PyObject *module, PyObject *element);
 

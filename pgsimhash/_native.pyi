@@ -1,11 +1,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from lxml.html import HtmlElement
+from numpy.typing import NDArray
 
+_Simhashes = NDArray[np.uint64]
 _Vote = tuple[int, int, int, int, int, float]
-
-ELEMENT_SIZE: int
 
 def make_tables(
     tags: Mapping[str, int],
@@ -40,3 +41,8 @@ def vote_titles(tables: object, texts: list[str], /) -> list[_Vote | None]: ...
 def describe(element: HtmlElement, /) -> tuple[str, str | None, str | None, str | None, int]: ...
 def is_clean(utf8: bytes, /) -> bool: ...
 def odd_tags(html: bytes, /) -> tuple[int, bool]: ...
+def use_lxml() -> int: ...
+def group(values: _Simhashes, blocks: NDArray[np.intc], /) -> bytearray: ...
+def near_pairs(
+    ordered: _Simhashes, mask: int, skipped: _Simhashes, distance: int, row: int, most: int, /
+) -> tuple[bytearray, int]: ...

@@ -2,13 +2,11 @@
 
 Its sources are in ``native/``. They follow the modules beside this one step by step, and
 ``tests/native`` compares the two bit by bit. Rare pages, and installations without a compiler, are
-left to the Python code. ``PGSIMHASH_NATIVE=0`` turns the extension off.
+left to the Python code.
 """
 
-import os
 from functools import cache, lru_cache
 from itertools import chain
-from sys import implementation as python
 from typing import Any, Final, Literal
 
 from lxml import etree, html
@@ -17,6 +15,7 @@ from lxml.html import HtmlElement
 from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
 from pgsimhash.hashing.votes import bins_to_copy
 from pgsimhash.html import blocks, page_words, weights
+from pgsimhash.runtime.extension import is_built
 
 Event = tuple[str, Any] | str | None
 """What is rendered of a page: see :func:`pgsimhash.html.markdown.events`."""
@@ -135,7 +134,11 @@ _short_run = lru_cache(maxsize=8192)(_long_run)
 
 def fits_lxml(extension: Any) -> bool:
     """Return whether the extension, which reads libxml2's nodes, sees a small tree as lxml does."""
-    if etree._Element.__basicsize__ != extension.ELEMENT_SIZE or etree.LIBXML_VERSION[0] != 2:
+    try:
+        element_size = extension.use_lxml()
+    except ImportError:
+        return False
+    if etree._Element.__basicsize__ != element_size or etree.LIBXML_VERSION[0] != 2:
         return False
     return all(
         extension.describe(element)
@@ -144,11 +147,8 @@ def fits_lxml(extension: Any) -> bool:
     )
 
 
-is_used = os.environ.get("PGSIMHASH_NATIVE") != "0" and python.name == "cpython"
+is_used = is_built
 if is_used:
-    try:
-        from pgsimhash import _native
-    except ImportError:
-        is_used = False
-    else:
-        is_used = fits_lxml(_native)
+    from pgsimhash import _native
+
+    is_used = fits_lxml(_native)

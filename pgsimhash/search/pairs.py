@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pgsimhash.errors import check_type
 from pgsimhash.hashing.bits import BITS, NEAR_MAX, as_simhashes, check_distance
 from pgsimhash.runtime import no_progress
+from pgsimhash.runtime.extension import is_built
 from pgsimhash.runtime.threads import in_threads
 from pgsimhash.search.layout import (
     COLLECTION_SHIFT,
@@ -29,12 +30,15 @@ from pgsimhash.search.layout import (
     runs_of,
 )
 
+if is_built:
+    from pgsimhash import _native
+
 _PAIRS: Final = 1 << 16  # pairs collected before they are yielded
 _CHUNK: Final = 1 << 14  # simhashes processed at a time, which stay in the processor's cache
 
-# Measured nanoseconds a simhash in each step; only their ratios matter.
-_SORT_NS: Final = 25.0
-_COMPARE_NS: Final = 1.5
+# Measured nanoseconds to group a simhash, and to compare two; only their ratio matters.
+_GROUP_NS: Final = 30.0
+_COMPARE_NS: Final = 0.6 if is_built else 3.0
 
 _LEADING_MAX: Final = 4
 _HOT: Final = 1 << 13  # from this many simhashes on, cutting a prefix again may be cheaper
@@ -150,8 +154,8 @@ def _cheapest(distance: int, count: int, bits: int, moving: float = 0.0) -> tupl
         width = bits // blocks
         if width == 0 or leading * (width + 1) > COLLECTION_SHIFT:
             break
-        comparing = _COMPARE_NS * (3 + count / 2 ** (leading * width))
-        nanoseconds = comb(blocks, leading) * (moving + _SORT_NS + comparing)
+        comparing = _COMPARE_NS * (2 + count / 2 ** (leading * bits / blocks + 1))
+        nanoseconds = comb(blocks, leading) * (moving + _GROUP_NS + comparing)
         name, widths = f"{blocks} choose {leading}", equal_widths(blocks, bits)
         candidates.append((nanoseconds, Layout(name, widths, leading, bits=bits)))
     return min(candidates, key=itemgetter(0))
@@ -176,12 +180,13 @@ def pairs_by(
         for block in layout.blocks
         if block.shift > last and block not in permutation.leading
     ]
-    keys, ordered = _grouped(permutation, values)
+    prefix = np.uint64(sum(block.mask << block.shift for block in permutation.leading))
+    ordered = _grouped(permutation, values)
     done = 0
-    for start, end in [*_hot(keys), (len(keys), len(keys))]:
-        for left, right, count in _compared(keys[done:start], ordered[done:start], distance):
+    for start, end in [*_hot(ordered, prefix), (len(ordered), len(ordered))]:
+        for left, right, count in _compared(ordered[done:start], prefix, distance, skipped):
             if len(left):
-                yield _new(left, right, skipped)
+                yield left, right
             compared(done + count)
         if start < end:
             for left, right in _within(ordered[start:end], distance, skipped):
@@ -190,7 +195,9 @@ def pairs_by(
         done = end
 
 
-def _new(left: NDArray[np.uint64], right: NDArray[np.uint64], skipped: list[np.uint64]) -> Found:
+def _new(
+    left: NDArray[np.uint64], right: NDArray[np.uint64], skipped: Sequence[np.uint64]
+) -> Found:
     """Return the pairs that differ in all skipped blocks: no earlier permutation saw them."""
     new = np.ones(len(left), dtype=np.bool_)
     for bits in skipped:
@@ -199,35 +206,43 @@ def _new(left: NDArray[np.uint64], right: NDArray[np.uint64], skipped: list[np.u
 
 
 def _compared(
-    keys: NDArray[np.unsignedinteger], ordered: NDArray[np.uint64], distance: int
+    ordered: NDArray[np.uint64],
+    same: np.uint64,
+    distance: int,
+    skipped: Sequence[np.uint64] = (),
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64], int]]:
-    """Yield near pairs with equal keys, and how many simhashes are compared so far."""
+    """Yield new near pairs with equal bits in ``same``, and how many simhashes are done so far.
+
+    Simhashes with these bits are neighbours.
+    """
+    if is_built:
+        masks, done = np.array(skipped, dtype=np.uint64), 0
+        while done < len(ordered):
+            pairs, done = _native.near_pairs(ordered, int(same), masks, distance, done, _PAIRS)
+            yield (*np.frombuffer(pairs, dtype=np.uint64).reshape(-1, 2).T, done)
+        return
     for start in range(0, len(ordered), _CHUNK):
-        chunk, chunk_keys = ordered[start : start + _CHUNK], keys[start : start + _CHUNK]
-        lefts, rights, size = [chunk[:0]], [chunk[:0]], 0
+        chunk = ordered[start : start + _CHUNK]
         for offset in range(1, len(ordered) - start):
             neighbours = ordered[start + offset : start + offset + _CHUNK]
-            equal = chunk_keys[: len(neighbours)] == keys[start + offset : start + offset + _CHUNK]
+            differing = chunk[: len(neighbours)] ^ neighbours
+            equal = differing & same == 0
             if not equal.any():
                 break
-            close = np.bitwise_count(chunk[: len(neighbours)] ^ neighbours) <= distance
-            at = np.flatnonzero(close & equal)
-            if len(at):
-                lefts.append(chunk[at])
-                rights.append(neighbours[at])
-                size += len(at)
-            if size >= _PAIRS:
-                yield np.concatenate(lefts), np.concatenate(rights), start
-                lefts, rights, size = [chunk[:0]], [chunk[:0]], 0
-        yield np.concatenate(lefts), np.concatenate(rights), start + len(chunk)
+            at = np.flatnonzero(equal & (np.bitwise_count(differing) <= distance))
+            yield (*_new(chunk[at], neighbours[at], skipped), start)
+        yield chunk[:0], chunk[:0], start + len(chunk)
 
 
-def _hot(keys: NDArray[np.unsignedinteger]) -> list[tuple[int, int]]:
-    """Return where each key that occurs ``_HOT`` times begins and ends; some have half as many."""
-    sampled = keys[:: _HOT // 2]
-    hot = np.unique(sampled[1:][sampled[1:] == sampled[:-1]])
-    starts, ends = (np.searchsorted(keys, hot, side).tolist() for side in ("left", "right"))
-    return list(zip(starts, ends, strict=True))
+def _hot(ordered: NDArray[np.uint64], prefix: np.uint64) -> list[tuple[int, int]]:
+    """Return where each group of at least ``_HOT`` simhashes begins and ends."""
+    sampled = ordered[:: _HOT // 2] & prefix
+    if not np.any(sampled[1:] == sampled[:-1]):
+        return []
+    changes = np.flatnonzero((ordered[1:] ^ ordered[:-1]) & prefix) + 1
+    borders = np.concatenate([[0], changes, [len(ordered)]])
+    hot = np.flatnonzero(np.diff(borders) >= _HOT)
+    return list(zip(borders[hot].tolist(), borders[hot + 1].tolist(), strict=True))
 
 
 def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) -> Iterator[Found]:
@@ -259,8 +274,7 @@ def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) ->
 
 
 def _each_with_each(simhashes: NDArray[np.uint64], distance: int) -> Iterator[Found]:
-    same = np.zeros(len(simhashes), dtype=np.uint16)
-    return ((left, right) for left, right, _ in _compared(same, simhashes, distance))
+    return ((left, right) for left, right, _ in _compared(simhashes, np.uint64(0), distance))
 
 
 def _across(few: NDArray[np.uint64], others: NDArray[np.uint64], distance: int) -> Iterator[Found]:
@@ -280,19 +294,19 @@ def _inner_layout(distance: int, count: int, bits: int) -> Layout | None:
     return layout if nanoseconds < _COMPARE_NS * count / 2 else None
 
 
-def _grouped(
-    permutation: Permutation, values: NDArray[np.uint64]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the sorted prefixes, and the simhashes in the order of their prefixes."""
+def _grouped(permutation: Permutation, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the simhashes, those with equal prefixes together."""
+    if is_built:
+        leading = [(block.shift, block.width) for block in permutation.leading]
+        grouped = _native.group(np.ascontiguousarray(values), np.array(leading, dtype=np.intc))
+        return np.frombuffer(grouped, dtype=np.uint64)
     permuted = np.empty_like(values)
     for chunk in chunks(len(values)):
         permuted[chunk] = permutation.permute(values[chunk])
     permuted.sort()
-    ordered = np.empty_like(values)
     for chunk in chunks(len(values)):
-        ordered[chunk] = permutation.restore(permuted[chunk])
-        permuted[chunk] >>= np.uint64(BITS - permutation.width)
-    return permuted, ordered
+        permuted[chunk] = permutation.restore(permuted[chunk])
+    return permuted
 
 
 def chunks(count: int) -> Iterator[slice]:

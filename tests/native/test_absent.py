@@ -17,7 +17,7 @@ def test_it_can_be_turned_off() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("ELEMENT_SIZE", 48), ("describe", lambda element: ("p", None, None, None, 0)),
+    ("use_lxml", lambda: 48), ("describe", lambda element: ("p", None, None, None, 0)),
     ("LIBXML_VERSION", (3, 0, 0)),
 ])  # fmt: skip
 def test_what_does_not_fit_lxml(name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,10 +40,14 @@ def brute_force(simhashes: Simhashes, distance: int) -> list[tuple[int, int, int
 
 
 def as_tuples(simhashes: Simhashes, distance: int) -> list[tuple[int, int, int]]:
+    """What the C extension finds, and the Python code too."""
     before = simhashes.tolist()
     pairs = find_pairs(simhashes, distance)
     assert simhashes.tolist() == before
     assert pairs.low.dtype == pairs.high.dtype == np.uint64
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_pairs, "is_built", False)
+        assert rows(find_pairs(simhashes, distance)) == rows(pairs)
     return rows(pairs)
 
 
@@ -106,9 +110,9 @@ def test_a_hot_prefix_takes_little_time_and_memory(monkeypatch: pytest.MonkeyPat
     compared: list[int] = []
     each = block_pairs._compared
 
-    def counted(keys: Any, ordered: Any, distance: int) -> Any:
-        compared.append(int((np.unique_counts(keys).counts ** 2).sum()))
-        return each(keys, ordered, distance)
+    def counted(ordered: Any, same: Any, *others: Any) -> Any:
+        compared.append(int((np.unique_counts(ordered & same).counts ** 2).sum()))
+        return each(ordered, same, *others)
 
     monkeypatch.setattr(block_pairs, "_compared", counted)
     pairs = find_pairs(np.concatenate([values, values[:500] ^ np.uint64(1 << 39 | 1)]), 3)
@@ -128,7 +132,7 @@ def test_a_stream_reports_its_progress() -> None:
     assert list(done) == sorted(done)
     assert {*totals} == {done[-1]}
     assert done[-1] % len(values) == 0
-    assert len(done) > 2 * done[-1] / len(values)
+    assert len(done) > done[-1] / len(values)
     reports.clear()
     empty = stream_pairs(values[:0], 3, progress=lambda *counts: reports.append(counts))
     assert (list(empty), reports) == ([], [(0, 0)])
