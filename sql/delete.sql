@@ -342,7 +342,9 @@ BEGIN
             USING ERRCODE = 'PS010',
             HINT = 'Give an age (older_than), or set expire_after in a policy for "*".';
     END IF;
-    SELECT array_agg(o.page_id), array_agg(o.url), array_agg(now() - older_than), max(o.page_id)
+    SELECT
+        array_agg(o.page_id), array_agg(o.url), array_agg(now() - older_than),
+        CASE WHEN count(*) = batch THEN max(o.page_id) END
     INTO next_pages, urls, seen_befores, last_page
     FROM (
         SELECT p.page_id, p.url

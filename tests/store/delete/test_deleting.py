@@ -101,6 +101,15 @@ class TestRuns:
         store.expire()
         assert store.runs() == []
 
+    def test_expiry_ends_with_a_batch_that_is_not_full(self, store: Store, dsn: str) -> None:
+        """Another batch would read the whole collection, while more pages expire."""
+        for number in range(3):
+            store.add_page(f"https://a.example/{number}", number, fetched_at=NOW - 9 * DAY)
+        batch = "SELECT last_page FROM pgsimhash._expire_batch_1('default', '2 days', %s, 2)"
+        ((last_page,),) = run_sql(dsn, batch, [0])
+        assert run_sql(dsn, batch, [last_page]) == [(None,)]
+        assert urls(store) == []
+
     def test_every_collection_has_its_own_runs(self, dsn: str) -> None:
         for collection in ("default", "default", "other"):
             with connect(dsn, collection=collection, create=True) as store:
