@@ -343,10 +343,13 @@ CREATE FUNCTION pgsimhash._end_rebuild() RETURNS text
 -- Copies rows of a collection, which may be in another schema, except for times of pages that were
 -- omitted. What was kept stays covered, and nothing else, whatever new verdicts say. An error if the
 -- layout does not support the distance of a policy. Draws the ids of rows that another schema gave.
+--
+-- The planner expects one page in the new collection, where a million may be: they are joined by hash,
+-- and an array is hashed only as a constant.
 CREATE FUNCTION pgsimhash._copy_rows(
     from_schema text, source_id integer, own_id integer, tables text[]
 ) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql ${by_hash} SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     one text;
     id text;
@@ -381,14 +384,9 @@ BEGIN
         from_schema
     ) INTO uncovered USING source_id;
     UPDATE pgsimhash.pages AS p
-    SET covered = c.covered
-    FROM (
-        SELECT n.page_id, u.page_id IS NULL AS covered
-        FROM pgsimhash.pages AS n
-        LEFT JOIN unnest(uncovered) AS u (page_id) ON u.page_id = n.page_id
-        WHERE n.collection_id = own_id AND n.covered <> (u.page_id IS NULL)
-    ) AS c
-    WHERE p.collection_id = own_id AND p.page_id = c.page_id;
+    SET covered = NOT p.covered
+    WHERE p.collection_id = own_id
+        AND p.covered = (p.page_id = ANY (coalesce(uncovered, '{}')));
     PERFORM pgsimhash._check_policy_distance(max(p.distance))
     FROM pgsimhash.policies AS p
     WHERE p.collection_id = own_id;

@@ -55,8 +55,13 @@ class Server:
     def buffers(self, call: Callable[[int], object]) -> int:
         """Return what the last of eight calls reads, with its plans and catalogue in memory."""
         for number in range(8):
-            self._plans.clear()
-            call(number)
+            read = self.read(call, number)
+        return read
+
+    def read(self, call: Callable[[int], object], number: int = 0) -> int:
+        """Return what a call reads."""
+        self._plans.clear()
+        call(number)
         plans = [json.loads(text.partition("plan:")[2])["Plan"] for text in self._plans]
         return sum(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] for plan in plans)
 
@@ -283,6 +288,30 @@ def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.M
         )
         status = connect(server.connection, create=False).status()
         assert PAGES * 0.95 < status.pages < PAGES * 2
+
+
+LOADED: LiteralString = """
+WITH page AS (
+    INSERT INTO pgsimhash.pages (collection_id, url, simhash, text_digest)
+    SELECT 1, 'https://a.example/' || n, hashint8extended(n / 2, 1), n
+    FROM generate_series(1, %(pages)s) AS n
+    RETURNING page_id
+)
+INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) SELECT 1, page_id, now() FROM page
+"""
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+def test_a_rebuild_of_loaded_pages(dsn: str, analysed: bool) -> None:
+    """The planner knows nothing of the new collection, and expects one page in it."""
+    server = Server(dsn, "auto")
+    store = connect(server.connection)
+    pages = 4_000
+    server.connection.execute(LOADED, {"pages": pages})
+    if analysed:
+        server.connection.execute("ANALYZE")
+    with server.connection:
+        assert server.read(lambda _: store.rebuild()) <= 100 * pages
 
 
 ADDRESSES: LiteralString = """
