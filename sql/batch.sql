@@ -117,20 +117,14 @@ BEGIN
         CASE WHEN NOT (dry_run AND d.is_stored) THEN d.present_id END,
         -- The pages of a dry run have no ids.
         CASE
-            WHEN NOT d.is_stored THEN (
-                SELECT p.duplicate_of
-                FROM pgsimhash.pages AS p
-                WHERE p.collection_id = own_id AND p.page_id = d.present_id
-            )
+            WHEN NOT d.is_stored THEN (SELECT p.duplicate_of FROM ${page d.present_id} AS p)
             WHEN NOT dry_run OR has_ids OR d.original_id < batch[1].page_id THEN d.original_id
         END
     )::pgsimhash.verdict,
         CASE
-            WHEN d.is_stored AND d.fetched_at < (
-                SELECT p.fetched_at
-                FROM pgsimhash.pages AS p
-                WHERE p.collection_id = own_id AND p.page_id = d.version_id
-            ) THEN 'it is older than the version before it'
+            WHEN d.is_stored
+                AND d.fetched_at < (SELECT p.fetched_at FROM ${page d.version_id} AS p)
+            THEN 'it is older than the version before it'
         END,
         stored_pages
     FROM unnest(batch) AS d;

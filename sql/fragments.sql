@@ -9,13 +9,14 @@ present p:
             AND newer.page_id > p.page_id
     )
 
--- A page by its id. The order requires the primary key, and the limit a lookup for each id.
+-- A page by its id. An order by equal values would require no index; that of a range requires the primary
+-- key, and the limit a lookup for each id.
 page id:
     LATERAL (
         SELECT n.*
         FROM pgsimhash.pages AS n
-        WHERE n.collection_id = own_id AND n.page_id = id
-        ORDER BY n.collection_id, n.page_id
+        WHERE n.collection_id = own_id AND n.page_id BETWEEN id AND id
+        ORDER BY n.page_id
         LIMIT 1
     )
 
@@ -24,8 +25,8 @@ newest of_url:
     LATERAL (
         SELECT n.*
         FROM pgsimhash.pages AS n
-        WHERE n.collection_id = own_id AND n.url = of_url
-        ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+        WHERE n.collection_id = own_id AND n.url BETWEEN of_url AND of_url
+        ORDER BY n.url DESC, n.page_id DESC
         LIMIT 1
     )
 

@@ -181,11 +181,11 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT n.*
         FROM pgsimhash.pages AS n
-        WHERE n.collection_id = own_id AND n.url = q.url
-        ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+        WHERE n.collection_id = own_id AND n.url BETWEEN q.url AND q.url
+        ORDER BY n.url DESC, n.page_id DESC
         LIMIT versions
     ) AS p
-    LEFT JOIN pgsimhash.pages AS o ON o.collection_id = own_id AND o.page_id = p.duplicate_of
+    LEFT JOIN ${page p.duplicate_of} AS o ON true
     LEFT JOIN pgsimhash.last_seen AS s ON s.collection_id = own_id AND s.page_id = p.page_id
     ORDER BY p.page_id;
 END
@@ -195,7 +195,7 @@ $$;
 CREATE FUNCTION pgsimhash._next_versions(
     own_id integer, after_page bigint, batch integer, bytes bigint
 ) RETURNS SETOF pgsimhash.pages
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
 BEGIN
     RETURN QUERY
     SELECT p.*
@@ -210,9 +210,9 @@ BEGIN
             ORDER BY p.page_id
             LIMIT batch
         ) AS n
-    ) AS n
-    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = n.page_id
-    WHERE coalesce(n.bytes_before < bytes, true)
+    ) AS v
+    CROSS JOIN ${page v.page_id} AS p
+    WHERE coalesce(v.bytes_before < bytes, true)
     ORDER BY p.page_id;
 END
 $$;

@@ -156,16 +156,18 @@ BEGIN
         (
             SELECT f.page_id
             FROM pgsimhash.pages AS f
-            WHERE f.collection_id = own_id AND f.url = u.url
-            ORDER BY f.collection_id, f.url, f.page_id
+            WHERE f.collection_id = own_id AND f.url BETWEEN u.url AND u.url
+            ORDER BY f.url, f.page_id
             LIMIT 1
         )
     FROM unnest(urls) WITH ORDINALITY AS u (url, number)
     CROSS JOIN LATERAL (
         SELECT p.page_id, p.simhash, p.text_digest, p.html_digest, p.selectors
         FROM pgsimhash.pages AS p
-        WHERE p.collection_id = own_id AND p.url = u.url AND p.page_id < before_page
-        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        WHERE p.collection_id = own_id
+            AND p.url BETWEEN u.url AND u.url
+            AND p.page_id < before_page
+        ORDER BY p.url DESC, p.page_id DESC
         LIMIT 1
     ) AS v;
 END
@@ -497,7 +499,9 @@ BEGIN
                 (
                     SELECT d.url
                     FROM pgsimhash.pages AS d
-                    WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
+                    WHERE d.collection_id = p.collection_id
+                        AND d.page_id BETWEEN p.duplicate_of AND p.duplicate_of
+                    ORDER BY d.page_id
                 ),
                 q.url, q.only_host, q.since, q.oldest, q.apart, q.version_simhash, q.first_page,
                 q.distance, q.own_high, q.own_low, p.covered,

@@ -268,6 +268,20 @@ def test_tables_that_seem_empty_to_the_planner(dsn: str, vacuumed: bool) -> None
         assert delete <= 500
 
 
+def test_plans_that_a_connection_made_while_the_table_was_empty(dsn: str) -> None:
+    server = Server(dsn, "auto")
+    store = connect(server.connection)
+    url = new_url()
+    for simhash in (7, 9, 9):
+        store.add_page(url, simhash)
+    server.connection.execute(FILL, {"pages": 5_000})
+    versions = [stored(server, number, 2_000) for number in range(64)]
+    changes = [[(url, new_simhash()) for url, _ in versions] for _ in range(8)]
+    with server.connection:
+        assert server.buffers(lambda _: list(store.add_pages(versions, distance=0))) <= 4_000
+        assert server.buffers(lambda n: list(store.add_pages(changes[n], distance=0))) <= 4_000
+
+
 def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its counts are near the right ones."""
     status = store.status()
@@ -293,7 +307,7 @@ def test_status(server: Server, store: Store, filled: str, monkeypatch: pytest.M
 LOADED: LiteralString = """
 WITH page AS (
     INSERT INTO pgsimhash.pages (collection_id, url, simhash, text_digest)
-    SELECT 1, 'https://a.example/' || n, hashint8extended(n / 2, 1), n
+    SELECT 1, 'https://a.example/' || n %% 3000, hashint8extended(n / 2, 1), n
     FROM generate_series(1, %(pages)s) AS n
     RETURNING page_id
 )
