@@ -1,13 +1,13 @@
 """Find the original of each row of a column of texts or pages, in memory."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, tee
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import tee
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.hashing.signature import verified
+from pgsimhash.hashing.signature import confirmations
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.schemes.texts import vote_texts
 from pgsimhash.search.pairs import find_pairs
@@ -16,6 +16,10 @@ TEXT_DISTANCE: Final = 11
 """The default distance of schemes for texts: a search in memory costs less than in a collection."""
 
 SAMPLE: Final = 2000  # texts that choose the scheme
+
+_PLACE_BITS: Final = 40
+_PLACES: Final = (1 << _PLACE_BITS) - 1
+_NONE: Final = (1 << 62) - 1  # more than any distance and place
 
 
 class Cell(NamedTuple):
@@ -56,54 +60,55 @@ def find_originals(
     cells: Sequence[Cell], limit: int, jobs: int = 1, *, verify: bool = True
 ) -> list[Original | None]:
     """Return the original of each row, or None: the nearest earlier one, of several the first."""
-    known = {cell.simhash for cell in cells if cell.simhash is not None}
-    near = _near_simhashes(np.fromiter(known, dtype=np.uint64, count=len(known)), limit, jobs)
-    rows_of: dict[int, list[int]] = {}
-
-    def nearest(row: int, simhash: int, signature: int | None) -> Original | None:
-        best = None
-        for distance, other in chain([(0, simhash)], near(simhash)):
-            if best is not None and best.distance < distance:
-                break
-            for earlier in rows_of.get(other, ()):
-                if best is not None and best.row < earlier:
-                    break
-                if not verify or verified(distance, signature, cells[earlier].signature):
-                    best = Original(distance, earlier)
-                    break
-        return best
-
-    originals: list[Original | None] = []
-    first_of: dict[str, int] = {}
+    numbers: dict[str | tuple[int, int | None], int] = {}
+    firsts: list[int] = []  # the first row of each distinct text or pair of simhash and signature
+    of_rows: list[int | None] = []
     for row, (simhash, _, signature, text) in enumerate(cells):
-        original = None
-        if simhash is not None:
-            original = nearest(row, simhash, signature)
-            rows_of.setdefault(simhash, []).append(row)
-        elif text:
-            first = first_of.setdefault(text, row)
-            original = None if first == row else Original(0, first)
-        originals.append(original)
-    return originals
+        key = text if simhash is None else (simhash, signature if verify else None)
+        of_rows.append(numbers.setdefault(key, len(firsts)) if key else None)
+        if of_rows[-1] == len(firsts):
+            firsts.append(row)
+    nearest = _nearest([cells[row] for row in firsts], limit, jobs, verify)
+
+    def original(row: int, number: int | None) -> Original | None:
+        if number is None:
+            return None
+        best = int(nearest[number])
+        if firsts[number] < row:  # an equal row is earlier
+            best = min(best, number)
+        return None if best == _NONE else Original(best >> _PLACE_BITS, firsts[best & _PLACES])
+
+    return [original(row, number) for row, number in enumerate(of_rows)]
 
 
-def _near_simhashes(
-    simhashes: NDArray[np.uint64], limit: int, jobs: int
-) -> Callable[[int], Iterator[tuple[int, int]]]:
-    """Return a function that yields the distance of each near simhash, and it, nearest first."""
-    pairs = find_pairs(simhashes, limit, jobs=jobs)
-    ones, others = np.concatenate([pairs[:2], pairs[1::-1]], axis=1)
-    distances = np.tile(pairs.distances, 2)
-    order = np.lexsort((distances, ones))
-    others, distances = others[order], distances[order]
-    known, begins = np.unique(ones[order], return_index=True)
-    ranges = dict(zip(known.tolist(), map(slice, begins, [*begins[1:], len(ones)]), strict=True))
-
-    def near(simhash: int) -> Iterator[tuple[int, int]]:
-        place = ranges.get(simhash, slice(0))
-        return zip(distances[place].tolist(), others[place].tolist(), strict=True)
-
-    return near
+def _nearest(cells: Sequence[Cell], limit: int, jobs: int, verify: bool) -> NDArray[np.int64]:
+    """Return for each cell the nearest earlier one: its distance, and its place in the low bits."""
+    places = np.array([at for at, cell in enumerate(cells) if cell.simhash is not None], np.intp)
+    values = (cell.simhash for cell in cells if cell.simhash is not None)
+    simhashes = np.fromiter(values, np.uint64, len(places))
+    places = places[np.argsort(simhashes, kind="stable")]
+    known, begins, counts = np.unique(np.sort(simhashes), return_index=True, return_counts=True)
+    pairs = find_pairs(known, limit, jobs=jobs)
+    several = np.flatnonzero(counts > 1)
+    lows, highs = (np.concatenate([np.searchsorted(known, side), several]) for side in pairs[:2])
+    distances = np.concatenate([pairs.distances, np.zeros(len(several))]).astype(np.int64)
+    confirmed = confirmations([cell.signature for cell in cells])
+    nearest = np.full(len(cells), _NONE)
+    # One cell of each lower simhash at a time: many cells may have the same simhash.
+    for nth in range(counts.max(initial=0)):
+        left = counts[lows] > nth
+        lows, highs, distances = lows[left], highs[left], distances[left]
+        sizes = counts[highs]
+        inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        others = places[np.repeat(begins[highs], sizes) + inside]
+        ones, bits = (np.repeat(each, sizes) for each in (places[begins[lows] + nth], distances))
+        earlier, later = np.minimum(ones, others), np.maximum(ones, others)
+        matches = earlier < later
+        if verify:
+            matches &= confirmed(earlier, later, bits)
+        keys = bits[matches] << _PLACE_BITS | earlier[matches]
+        np.minimum.at(nearest, later[matches], keys)
+    return nearest
 
 
 def first_originals(originals: Sequence[Original | None]) -> list[int]:

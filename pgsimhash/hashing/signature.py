@@ -69,20 +69,20 @@ def containment_min(distance: int, a: int, b: int) -> float:
 
 def confirmations(
     signatures: Sequence[int | None],
-) -> Callable[[int, NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]:
-    """Return :func:`verified` for one of the signatures and many others, given their distances."""
+) -> Callable[[int | NDArray[np.int64], NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]:
+    """Return :func:`verified` for one or many of the signatures and others, by their distances."""
     import numpy as np
 
-    halves = np.array([to_halves(each) for each in signatures if each is not None])
-    signed = np.array([each is not None for each in signatures])
+    size = SIGNATURE_BITS // 8
+    data = b"".join(each.to_bytes(size, "little") for each in signatures if each is not None)
+    signed = np.array([each is not None for each in signatures], dtype=np.bool_)
     high, low = np.zeros((2, len(signatures)), dtype=np.uint64)
-    if len(halves):
-        high[signed], low[signed] = halves.astype(np.int64).T.view(np.uint64)
+    low[signed], high[signed] = np.frombuffer(data, dtype="<u8").reshape(-1, 2).T
     sizes = (low & np.uint64(_SIZES)).astype(np.int64)
     low >>= np.uint64(SIZE_BITS)
 
     def confirmed(
-        one: int, others: NDArray[np.int64], distances: NDArray[Any]
+        one: int | NDArray[np.int64], others: NDArray[np.int64], distances: NDArray[Any]
     ) -> NDArray[np.bool_]:
         differing = np.bitwise_count(high[others] ^ high[one]).astype(np.int64)
         differing += np.bitwise_count(low[others] ^ low[one])

@@ -111,8 +111,10 @@ def words_of(article: Article) -> WeightedWords:
 WORDS_MAX: Final = 1_000  # words of a text that count
 _LETTERS: Final = 0.2  # the weight of three letters: five of them are about a word
 # "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.
+# A pattern that begins with a character is searched many times as fast as one that looks behind.
 _JOINER: Final = re.compile(
-    r"(?<=[^\W\d_])[-'\u2010\u2011\u2019](?=[^\W\d_])|(?<=\d)[,.'\u2019](?=\d{3}(?!\d))"
+    r"[-'\u2010\u2011\u2019,.]"
+    r"(?:(?<=[^\W\d_][^,.])(?=[^\W\d_])|(?<=\d[^-\u2010\u2011])(?=\d{3}(?!\d)))"
 )
 _RUN: Final = re.compile(r"\d+|\D+")
 
