@@ -1,7 +1,6 @@
 """The HTML pages in a real headless Chromium: they fit, run nothing, and send no requests.
 
-Without a browser these tests are skipped, unless PGSIMHASH_TEST_BROWSER is "required". Those of
-accessibility need axe-core too: `npm install --no-save --prefix build axe-core`.
+Without a browser these tests are skipped, unless PGSIMHASH_TEST_BROWSER is "required".
 """
 
 import json
@@ -9,13 +8,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.html_reports.test_pages import hostile_pages
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -27,9 +26,6 @@ pytestmark = pytest.mark.skipif(
     not (PROGRAM and DRIVER) and not REQUIRED,
     reason="no Chromium; on Debian: apt-get install chromium chromium-driver",
 )
-
-AXE = ROOT / "build" / "node_modules" / "axe-core" / "axe.min.js"
-needs_axe = pytest.mark.skipif(not AXE.exists(), reason="npm install --prefix build axe-core")
 
 SIZES = {"small phone": (320, 640), "phone": (400, 844), "desktop": (1280, 800)}
 SCHEMES = ("light", "dark")
@@ -163,7 +159,8 @@ def test_the_test_detects_a_bad_page(driver: Any, tmp_path: Path) -> None:
 def violations(driver: Any, page: Path, scheme: str) -> list[tuple[str, list[str]]]:
     """The rules of axe that a page violates with all its details open, and where."""
     look(driver, page, SIZES["desktop"], scheme)
-    driver.execute_script(AXE.read_text(encoding="utf-8"))
+    axe = files("selenium_axe_python") / "axe-core" / "axe.min.js"
+    driver.execute_script(axe.read_text(encoding="utf-8"))
     tags = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
     found = driver.execute_async_script(
         "axe.run({runOnly: arguments[0]}).then(arguments[1])", tags
@@ -171,13 +168,11 @@ def violations(driver: Any, page: Path, scheme: str) -> list[tuple[str, list[str
     return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
 
 
-@needs_axe
 def test_the_pages_are_accessible_in_light_and_dark(pages: dict[str, Path], driver: Any) -> None:
     for page, scheme in product(pages.values(), SCHEMES):
         assert violations(driver, page, scheme) == [], (page.name, scheme)
 
 
-@needs_axe
 def test_a_spoilt_colour_is_found(pages: dict[str, Path], driver: Any) -> None:
     page = pages["report"]
     text = page.read_text(encoding="utf-8")
