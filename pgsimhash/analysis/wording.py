@@ -1,7 +1,12 @@
 """Say numbers as people do."""
 
-from collections.abc import Iterable
-from typing import Final
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pgsimhash.pages.records import RunRecord
 
 _SHARES: Final = {
     **{0.97: "nearly all", 0.72: "3 in 4", 0.63: "2 in 3", 0.57: "3 in 5", 0.47: "half"},
@@ -22,6 +27,12 @@ def percent(share: float) -> str:
 def counted(count: int, one: str, more: str | None = None) -> str:
     """Return a number and its noun: "1 page", "1,200 pages"."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
+def crawl_in_words(runs: Sequence[RunRecord]) -> str:
+    """Return the run, or how many runs, of a crawl, and when it began."""
+    name = f"run {runs[0].run_id}" if len(runs) == 1 else counted(len(runs), "run")
+    return f"{name}, {runs[-1].started_at:%Y-%m-%d %H:%M}"
 
 
 def listed(parts: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pgsimhash.analysis.wording import byte_size, counted, percent
+from pgsimhash.analysis.wording import byte_size, counted, crawl_in_words, percent
 from pgsimhash.cli import show
 from pgsimhash.cli.terminal import (
     ROWS,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.comparison import Comparison
     from pgsimhash.analysis.crawls import CrawlComparison, Outcomes
     from pgsimhash.analysis.reports import Report
-    from pgsimhash.pages.records import CollectionStatus, RunRecord, Verdict
+    from pgsimhash.pages.records import CollectionStatus, Verdict
 
 EXAMPLES: Final = 3
 """How many changes of a kind are shown."""
@@ -296,7 +296,7 @@ def crawls(found: CrawlComparison, outcomes: Outcomes) -> None:
     """Print what changed between two crawls: the counts, and the first pages of each kind."""
     words = (f"{count:,} {kind.replace('_', ' ')}" for kind, (count, _) in outcomes.items())
     say((", ".join(words), "bold"))
-    say((f"{_crawl(found.earlier)} → {_crawl(found.later)}", "dim"))
+    say((f"{crawl_in_words(found.earlier)} → {crawl_in_words(found.later)}", "dim"))
     shown = {kind: pages for kind, (_, pages) in outcomes.items() if kind in _OUTCOMES}
     most = EXAMPLES if len(shown) <= EXAMPLES else EXAMPLES - 1
     for kind, pages in shown.items():
@@ -318,8 +318,3 @@ _OUTCOMES: Final = {
     "gone": ("-", "magenta"),
     "missing": ("?", "magenta"),
 }
-
-
-def _crawl(crawl: Sequence[RunRecord]) -> str:
-    name = f"run {crawl[0].run_id}" if len(crawl) == 1 else counted(len(crawl), "run")
-    return f"{name}, {crawl[-1].started_at:%Y-%m-%d %H:%M}"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from pgsimhash.analysis.wording import shortened
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.changes import WithWords
-    from pgsimhash.pages.records import RunRecord
 
 MEANINGS: Final = {
     "changed": "changed",
@@ -17,7 +15,7 @@ MEANINGS: Final = {
     "new": "new",
     "gone": "gone (404 or 410)",
     "missing": "missing: the crawl ended without them",
-    "not_visited": "not visited: the crawl left out more of the host",
+    "not_visited": "not visited: the crawl omitted more of the host",
     "unchanged": "unchanged",
 }
 """What became of pages, and what it means."""
@@ -28,11 +26,6 @@ VERSIONS: Final = 50
 _PLACES: Final = 3  # of a change that are shown
 _RUNS: Final = 20  # of a place
 _CHARS: Final = 300  # characters of a run of words
-
-
-def crawl(runs: Sequence[RunRecord]) -> str:
-    """Return the number and the day of a crawl's last run."""
-    return f"run {runs[0].run_id}, {runs[0].started_at:%Y-%m-%d}"
 
 
 def first_places(change: WithWords) -> tuple[list[list[tuple[str, str]]], int]:
