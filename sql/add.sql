@@ -115,6 +115,8 @@ BEGIN
         collection, own_id, pages, '{}', dry_run, coalesce(run_id, own_run), 'SQL'
     ) AS v
     ORDER BY v.number;
-    PERFORM pgsimhash._end_runs(own_id, ARRAY[own_run]);
+    IF own_run IS NOT NULL THEN
+        PERFORM pgsimhash._end_runs(own_id, ARRAY[own_run]);
+    END IF;
 END
 $$;

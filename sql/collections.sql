@@ -140,15 +140,37 @@ $$;
 -- Creates a collection for simhashes of a scheme, any name of your own, unless it exists; returns its
 -- id.
 CREATE FUNCTION pgsimhash.create_collection(
-    name text, scheme text, distance integer DEFAULT ${distance}, keep_markdown boolean DEFAULT false,
-    normalize_urls boolean DEFAULT false
+    name text, scheme text, distance integer DEFAULT NULL, keep_markdown boolean DEFAULT NULL,
+    normalize_urls boolean DEFAULT NULL
 ) RETURNS integer
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    present pgsimhash.collections;
 BEGIN
+    IF coalesce(name, '') = '' OR coalesce(scheme, '') = '' OR distance NOT BETWEEN 0 AND ${largest} THEN
+        RAISE EXCEPTION 'a collection needs a name, a scheme, and a distance of 0 to ${largest} bits'
+            USING ERRCODE = 'PS010', HINT = 'Correct them; the distance can be omitted.';
+    END IF;
     INSERT INTO pgsimhash.collections (name, scheme, default_distance, keep_markdown, normalize_urls)
-    VALUES (name, scheme, distance, keep_markdown, normalize_urls)
+    VALUES (
+        name, scheme, coalesce(distance, ${distance}), coalesce(keep_markdown, false),
+        coalesce(normalize_urls, false)
+    )
     ON CONFLICT DO NOTHING;
-    RETURN pgsimhash._id_of(name, scheme);
+    SELECT c.* INTO STRICT present
+    FROM pgsimhash.collections AS c WHERE c.name = create_collection.name;
+    IF present.scheme <> scheme OR present.default_distance <> distance
+        OR present.keep_markdown <> keep_markdown OR present.normalize_urls <> normalize_urls
+    THEN
+        RAISE EXCEPTION 'collection "%" exists with other settings', name
+            USING ERRCODE = 'PS004',
+            DETAIL = format(
+                'scheme %s, distance %s, keep_markdown %s, normalize_urls %s', present.scheme,
+                present.default_distance, present.keep_markdown, present.normalize_urls
+            ),
+            HINT = 'Give another name, or these settings, or only the scheme.';
+    END IF;
+    RETURN present.collection_id;
 END
 $$;
 

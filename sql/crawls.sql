@@ -9,7 +9,7 @@ DECLARE
     run_id constant bigint := pgsimhash._draw_run();
 BEGIN
     INSERT INTO pgsimhash.runs (run_id, collection_id, label)
-    VALUES (run_id, pgsimhash._id_of(collection), label);
+    VALUES (run_id, pgsimhash._id_of(collection), coalesce(label, 'SQL'));
     RETURN run_id;
 END
 $$;
@@ -34,9 +34,9 @@ BEGIN
         SELECT r.run_id FROM pgsimhash.runs AS r WHERE r.collection_id = own_id
     ) THEN
         RAISE EXCEPTION 'collection "%" has no run %',
-            collection, coalesce(nullif(array_to_string(run_ids, ', '), ''), 'that ended')
+            collection, coalesce(nullif(array_to_string(run_ids, ', ', 'NULL'), ''), 'that ended')
             USING ERRCODE = 'PS021',
-            HINT = 'SELECT run_id, label FROM pgsimhash.runs lists the existing ones.';
+            HINT = 'pgsimhash.runs has the runs of all collections; the last argument names one.';
     END IF;
 END
 $$;

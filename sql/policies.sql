@@ -456,7 +456,7 @@ BEGIN
         RAISE EXCEPTION 'the policy has distance %, which layout % does not support',
             distance, pgsimhash.layout()
             USING ERRCODE = 'PS010',
-            HINT = 'Give a smaller distance, or rebuild with another layout (into_schema).';
+            HINT = 'Give 0 to ${largest} bits, or rebuild with another layout (into_schema).';
     END IF;
 END
 $$;

@@ -98,8 +98,6 @@ def open_collection(
 
 
 def _create(connection: psycopg.Connection[Any], name: str, settings: CollectionSettings) -> None:
-    if not name:
-        raise CollectionError("taken", "the name of a collection is empty; give one")
     scheme = settings.get("scheme")
     recipe = schemes.get_scheme(schemes.DEFAULT_NAME if scheme is None else scheme)
     distance = settings.get("distance")
@@ -110,8 +108,8 @@ def _create(connection: psycopg.Connection[Any], name: str, settings: Collection
         "distance": min(recipe.distance, largest)
         if distance is None
         else check_distance(distance, largest),
-        "keep_markdown": bool(settings.get("keep_markdown")),
-        "normalize_urls": bool(settings.get("normalize_urls")),
+        "keep_markdown": settings.get("keep_markdown"),
+        "normalize_urls": settings.get("normalize_urls"),
     }
     fetch(connection, "create_collection", values)
 

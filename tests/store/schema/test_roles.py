@@ -289,6 +289,8 @@ def test_roles_of_others_and_long_names_are_refused(dsn: str) -> None:
     too_long = pytest.raises(ArgumentError, check=because("invalid_argument"), match="56 bytes")
     with too_long:
         create_roles(dsn, "x" * 57)
+    with too_long:
+        create_roles(dsn, "")
 
 
 def test_roles_need_no_rights_of_public(dsn: str) -> None:

@@ -17,7 +17,7 @@ from pgsimhash.hashing.bits import from_bigint, to_base32, to_bigint
 from pgsimhash.hashing.signature import to_halves, verified
 from pgsimhash.pages.urls import host_of
 from pgsimhash.search.layout import DISTANCE_MAX
-from tests.database import database_examples, explained, run_sql
+from tests.database import database_examples, explained, run_sql, with_setting
 from tests.hashing.test_bits import NOT_BASE32
 from tests.refusals import sqlstate
 
@@ -110,8 +110,8 @@ REFUSED = {
     "delete_page('', 'nowhere')": ("PS001", "does not exist"),
     "_expire_batch_1('default', interval '1 day', 0, 0)": ("PS010", "such as 1000"),
     "find_many('{{1}, {2}}'::bigint[])": ("PS010", "NULL or an array"),
-    "compare_crawls()": ("PS021", "lists the existing ones"),
-    "compare_crawls('{}', '{}')": ("PS021", "lists the existing ones"),
+    "compare_crawls()": ("PS021", "no run that ended"),
+    "compare_crawls('{}', '{}')": ("PS021", "no run that ended"),
     "compare_crawls(collection => 'nowhere')": ("PS001", "does not exist"),
     "set_policy('*')": ("PS010", "a policy needs a setting"),
     "set_policy('*', 3, scope => 'page')": ("PS010", "policies_scope_known"),
@@ -139,7 +139,18 @@ REFUSED = {
     "undo_run(7)": ("PS021", "has no run 7"),
     "end_run(7)": ("PS021", "has no run 7"),
     "add_page('https://a.example/1', 1, run_id => 7)": ("PS021", "has no run 7"),
-    "create_collection('default', 'another')": ("PS001", "with the scheme another"),
+    "undo_run(NULL)": ("PS021", "has no run NULL"),
+    "create_collection('default', 'another')": ("PS004", "exists with other settings"),
+    "create_collection('default', 'pgsimhash-article-1', 3)": ("PS004", "other settings"),
+    "create_collection('default', 'pgsimhash-article-1', normalize_urls => true)": (
+        "PS004",
+        "other settings",
+    ),
+    "create_collection('other', 'mine', 99)": ("PS010", "a distance of 0 to 12 bits"),
+    "create_collection('other', 'mine', -1)": ("PS010", "a distance of 0 to 12 bits"),
+    "create_collection('', 'mine')": ("PS010", "needs a name"),
+    "create_collection('other', '')": ("PS010", "a scheme"),
+    "create_collection(NULL, NULL)": ("PS010", "needs a name"),
     "delete_collection('nowhere')": ("PS001", "does not exist"),
     "lock_collection(NULL)": ("PS001", "does not exist"),
     "check_collection(slices => NULL)": ("PS010", "counted from 0"),
@@ -162,10 +173,19 @@ def test_invalid_values_are_refused_with_a_hint(store: Store, dsn: str) -> None:
         assert said in f"{refused.value}{refused.value.diag.message_hint}", call
 
 
+def test_verdicts_of_a_dry_run_write_nothing(store: Store, dsn: str) -> None:
+    store.add_page("https://a.example/", 1)
+    reader = with_setting(dsn, "default_transaction_read_only=on")
+    urls = "ARRAY['https://b.example/', 'https://c.example/'], ARRAY[1, 1]"
+    for call in (f"decide_pages({urls})", f"add_pages({urls}, dry_run => true)"):
+        assert run_sql(reader, f"SELECT kind FROM pgsimhash.{call}") == [("duplicate",)] * 2
+
+
 def test_a_crawl_without_python(dsn: str) -> None:
     """Two batches and a single page are one run."""
     create = "SELECT pgsimhash.create_collection('news', 'my-words-1', 3)"
-    assert run_sql(dsn, create) == run_sql(dsn, create)
+    again = "SELECT pgsimhash.create_collection('news', 'my-words-1')"
+    assert run_sql(dsn, create) == run_sql(dsn, create) == run_sql(dsn, again)
     runs = []
     for label, pages in (("first", "{1,2}"), ("second", "{1,64}")):
         start = "SELECT pgsimhash.start_run(%s, 'news')"
