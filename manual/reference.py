@@ -35,6 +35,7 @@ PYTHON: Final = {
         "pgsimhash.html_reports",
         "pgsimhash.pages.policies",
         "pgsimhash.pages.urls",
+        "pgsimhash.embedded",
     ],
     "simhashes": [
         "pgsimhash.schemes",

@@ -54,6 +54,8 @@ _LIBPQ_DEFAULTS: Final = {
     "sslrootcert": "", "target_session_attrs": "any",
 }  # fmt: skip
 
+__all__ = ["start"]
+
 _SOCKET: Final = ".s.PGSQL.5432"
 _PATIENCE: Final = 600  # seconds for a server to recover, or for processes of a killed one to end
 

@@ -21,6 +21,7 @@ from pgsimhash.runtime.output import is_same_file
 from pgsimhash.schemes import BUILT_IN
 from pgsimhash.search.clusters import CANONICAL, LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT
+from pgsimhash.sources import is_page_name
 from pgsimhash.sources.page import plain_path
 
 Command = Callable[..., Any]
@@ -335,6 +336,8 @@ def read_file(name: str) -> bytes:
     """Return the bytes of the file ``name``, of stdin for ``-``."""
     if name == "-":
         return stdin_bytes().read()
+    if not is_page_name(name):
+        raise click.UsageError(f"{name} is a file of many pages; only ingest reads it")
     try:
         return Path(name).read_bytes()
     except OSError as error:

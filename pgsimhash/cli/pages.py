@@ -219,7 +219,7 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
     elif not known:
         show.message("No page was found.")
     if for_people and done.counts:
-        terminal.hint("the verdicts: pgsimhash ingest PATH > verdicts.jsonl")
+        terminal.hint("what was found: pgsimhash analyse report --collection NAME")
     return 0 if (done.counts or known) and not done.counts["failed"] else 1
 
 

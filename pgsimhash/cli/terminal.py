@@ -7,12 +7,16 @@ legible on light and dark: green, magenta, red and blue.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+import click
+
 from pgsimhash.analysis.wording import byte_size, counted, percent
 from pgsimhash.cli import show
+from pgsimhash.cli.options import DEFAULT_COLLECTION
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -91,7 +95,7 @@ RUNS: Final = View(
         "": _parts(18, new="new", updated="updated", copies="duplicates", unchanged="unchanged"),
         **{"new": "new", "upd.": "updated", "copies": "duplicates", "same": "unchanged"},
     },
-    "take back the last one: pgsimhash run undo",
+    "take back the last one: pgsimhash run undo --collection NAME",
 )
 POLICIES: Final = View(
     "policy",
@@ -238,9 +242,12 @@ def say_rest(count: int, one: str = "more") -> None:
 
 
 def hint(text: str) -> None:
-    """Print what to do next, as the last line."""
+    """Print what to do next, as the last line; NAME is the collection of the command."""
     from rich.text import Text
 
+    if given := click.get_current_context().params.get("collection"):
+        option = "" if given == DEFAULT_COLLECTION else f" --collection {shlex.quote(given)}"
+        text = text.replace(" --collection NAME", option)
     show.console(stdout=True).print(Text(f"\n{text}", "dim"), no_wrap=True, overflow="ellipsis")
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -110,11 +110,9 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
 
 @click.command()
 @click.argument("urls", metavar="[URL URL]", nargs=-1)
-@click.option("--same", "action", flag_value="same", help="Must-link: they are duplicates.")
-@click.option(
-    "--different", "action", flag_value="different", help="Cannot-link: they are not duplicates."
-)
-@click.option("--remove", "action", flag_value="remove", help="Remove the mark.")
+@click.option("--same", is_flag=True, help="Must-link: they are duplicates.")
+@click.option("--different", is_flag=True, help="Cannot-link: they are not duplicates.")
+@click.option("--remove", is_flag=True, help="Remove the mark.")
 @click.option(
     "--from",
     "source",
@@ -125,7 +123,9 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
 def mark(
     store: pgsimhash.Store,
     urls: tuple[str, ...],
-    action: Literal["same", "different", "remove"] | None,
+    same: bool,
+    different: bool,
+    remove: bool,
     source: str | None,
 ) -> None:
     """Mark two pages as the same or as different.
@@ -134,17 +134,17 @@ def mark(
     mark overrides simhashes in later verdicts and in clusters too. Exits with 1 if there is no mark
     to remove, or if pairs of a file cannot be marked: each is a JSON line.
     """
-    if len(urls) not in (0, 2) or (action is None) != (not urls) or (source and urls):
+    if same + different + remove != bool(urls) or len(urls) not in (0, 2) or (source and urls):
         raise click.UsageError(
-            "give two URLs with --same, --different or --remove, or --from FILE, or nothing"
+            "give two URLs with one of --same, --different and --remove, or --from FILE, or nothing"
         )
     if source is not None:
         _mark_pairs(store, analysis.read_labels(source))
-    elif action is None:
+    elif not urls:
         terminal.rows((known.as_json() for known in store.marks()), terminal.MARKS)
-    elif action != "remove":
-        store.mark(*urls, same=action == "same")
-        show.message(f"Marked as {action}.")
+    elif not remove:
+        store.mark(*urls, same=same)
+        show.message(f"Marked as {'same' if same else 'different'}.")
     elif store.unmark(*urls):
         show.message("The mark is removed.")
     else:

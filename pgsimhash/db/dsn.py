@@ -5,7 +5,7 @@ import re
 from functools import cache
 from typing import Final
 
-from pgsimhash.errors import check_type
+from pgsimhash.errors import NoServerError, check_type
 from pgsimhash.log import logger
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -25,6 +25,8 @@ def configured_dsn(dsn: str | None = None) -> str | None:
     :data:`LIBPQ_VARIABLES`, it is empty, so that libpq's defaults apply.
     """
     check_type(dsn, str | None, "a DSN is a str")
+    if dsn == "":
+        raise NoServerError("invalid_dsn", "the DSN is empty; name a server, or give none")
     given = dsn or os.environ.get(DSN_VARIABLE)
     url = os.environ.get(URL_VARIABLE, "")
     if not given and _WITH_DRIVER.match(url):

@@ -321,8 +321,9 @@ def read_and_vote(
     try:
         return article, scheme.vote(article)
     except PageError as error:
-        reason = "cut_short" if error.reason == "too_short" else error.reason
-        raise PageError(reason, f"{error}; it was cut by {selectors}") from error
+        # It raises an error of its own if it has too little without them too.
+        scheme.vote(scheme.extract(html, url, charset))
+        raise PageError("cut_short", f"{error}; it was cut by {selectors}") from error
 
 
 def checked_selectors(scheme: Scheme | str, selectors: Selectors) -> Selectors:

@@ -175,9 +175,8 @@ class Ingest:
         return verdicts() if own is None else self._ending(verdicts(), own)
 
     def _ending(self, verdicts: Iterator[Verdict], run: Run) -> Generator[Verdict]:
-        """Yield the verdicts of a run, and end it, unless an error does."""
-        with suppress(GeneratorExit):
-            yield from verdicts
+        """Yield the verdicts of a run, and end it, unless an error or the consumer does before."""
+        yield from verdicts
         self.end_runs(run)
 
     @contextmanager

@@ -158,6 +158,12 @@ MISTAKES = {
     "mark wells looms": "give two URLs",
     "mark wells --same": "give two URLs",
     "mark --remove": "give two URLs",
+    "mark wells looms --same --different": "one of --same",
+    "mark wells looms --same --remove": "one of --same",
+    "decide pages.jsonl": "only ingest reads it",
+    "fingerprint crawl.warc.gz": "only ingest reads it",
+    "find crawl.warc.gz": "only ingest reads it",
+    "analyse explain pages.jsonl 0": "only ingest reads it",
     "mark --from x.csv wells looms --same": "give two URLs",
     "analyse clusters --canonical best": "is not one of",
     "collection rebuild": "Missing argument",
@@ -205,6 +211,8 @@ def test_mistakes_are_explained(run: Run, folder: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(folder)
     for name, label in (("pairs", "duplicate"), ("wrong", "perhaps"), ("waiting", "")):
         (folder / f"{name}.csv").write_text(f"a,b,label\nx,y,{label}\n")
+    (folder / "pages.jsonl").touch()
+    (folder / "crawl.warc.gz").touch()
     run("collection", "create", "default")
     for command, advice in MISTAKES.items():
         refused = run(*shlex.split(command))

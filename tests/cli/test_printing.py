@@ -51,6 +51,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     for name, content in {
         f"{EVIL}.html": html, f"{EVIL}copy.html": f"{html}<p>and a word",
         f"{EVIL}short.html": "<p>x", f"{EVIL}.jsonl": "\n".join(map(json.dumps, lines)),
+        f"{EVIL}.txt": json.dumps(html),
         "pairs.csv": f'{head},kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n',
         "known.csv": f'{head}\n"{EVIL}","{EVIL}x",distinct\n{OTHER},{OTHER}2,duplicate\n',
         "bad.csv": f'{head}\nx,y,"{EVIL}"\n', "queries.jsonl": "\n".join(map(json.dumps, queries)),
@@ -86,7 +87,7 @@ CASES = [
     "find EVIL.html -c", "find URL -c", "find URLunknown -c", "analyse pairs -c",
     "analyse clusters -c", "analyse clusters -c --save",
     "analyse clusters -c --parquet EVIL.parquet",
-    "fingerprint EVIL.html missingEVIL", "fingerprint EVIL.jsonl",
+    "fingerprint EVIL.html missingEVIL", "fingerprint EVIL.txt",
     "fingerprint --markdown EVIL.html", "dedup EVIL.jsonl -o /dev/null --text url",
     "dedup missingEVIL -o /dev/null", "dedup parts.jsonl -o /dev/null --text url",
     "analyse explain URL PERCENT -c -o EVILout.html",

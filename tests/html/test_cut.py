@@ -79,6 +79,9 @@ def test_a_page_that_is_cut_short_names_the_selectors() -> None:
     with pytest.raises(PageError, match=r"cut by content '\.k2' and ignore 'p'") as failed:
         fingerprint(PAGE, content=".k2", ignore="p")
     assert failed.value.reason == "cut_short"
+    with pytest.raises(PageError, match="has 2 words") as failed:
+        fingerprint("<p>Too short", ignore=".k2")
+    assert failed.value.reason == "too_short"
 
 
 def test_words_around_an_ignored_block_stay_apart() -> None:

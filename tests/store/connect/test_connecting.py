@@ -444,6 +444,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: orm.sessionmaker(), ArgumentError, "call it first"),
     (lambda: orm.Session(), ArgumentError, "Session\\(engine\\)"),
     (lambda: 5, ArgumentError, "not builtins.int"),
+    (lambda: "", NoServerError, "the DSN is empty"),
     (lambda: sqlalchemy.make_url("mysql://u@localhost/d"), NoServerError, "postgresql://"),
 ]
 WRONG_ASYNC: list[tuple[Callable[[], Any], type[Exception], str]] = [

@@ -170,7 +170,7 @@ def state(dsn: str) -> str:
 
 
 class TestEnds:
-    """A run ends with its iterator or its store, but not by an error."""
+    """A run ends with its iterator or its store, but not by an error, nor if it is left before."""
 
     PAGES: Final = [SourcePage(f"https://a.example/{n}", TEXTS[n]) for n in range(3)]
 
@@ -188,7 +188,7 @@ class TestEnds:
             run.state
             == f"unfinished, last batch at {run.finished_at.isoformat(timespec='seconds')}"
         )
-        verdicts.close()  # type: ignore[attr-defined]
+        assert len(list(verdicts)) == 2
         assert state(dsn) == "add_pages: ended"
 
     def test_not_by_an_error(self, store: Store, dsn: str) -> None:
@@ -198,6 +198,11 @@ class TestEnds:
 
         with pytest.raises(ValueError, match="early"):
             list(store.ingest_many(pages(), batch_size=1))
+        assert state(dsn) == "ingest_many: unfinished"
+
+    def test_not_if_it_is_left(self, store: Store, dsn: str) -> None:
+        for _ in store.ingest_many(self.PAGES, batch_size=1):
+            break
         assert state(dsn) == "ingest_many: unfinished"
 
     def test_of_a_store(self, dsn: str) -> None:
