@@ -5,8 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.message import Message
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
@@ -19,7 +20,12 @@ from pgsimhash.runtime import no_progress
 
 BEGIN_BYTES: Final = 4096
 BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
-_MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+# Browsers search the first two at the begin alone (MIME Sniffing, section 7.1).
+_MARKUP: Final = re.compile(
+    rb"<(?:!doctype\s+html|html|head|body)\b"
+    rb"|\A(?:<!--(?:(?!-->).)*+-->\s*)*+<(?:script|iframe|h1|div|font|table|a|style|title|b|br|p)[\s>]",
+    re.IGNORECASE | re.DOTALL,
+)
 
 TEXT_SCHEME: Final = "a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1"
 
@@ -102,10 +108,31 @@ def plain_path(path: Path) -> Path:
     return plain
 
 
-def parse_time(text: str) -> datetime:
-    """Return an ISO-8601 time with its zone, by default UTC."""
-    time = datetime.fromisoformat(text.strip())
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+_YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
+_LEAP_SECOND: Final = re.compile(r"(:\d\d):60(?!\d)", re.ASCII)
+_DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
+# Day 294 of 2008, with the month before it, and a day behind the time.
+_ORDINAL: Final = re.compile(r"(\d{4})-(?:\d\d-)?(\d{3})(?=T|$)", re.ASCII)
+
+
+def read_time(text: str) -> datetime | None:
+    """Return the first moment of a date in any of the forms that archives have, or None."""
+    text = text.strip()
+    day = 0
+    if found := _ORDINAL.match(text):
+        text, day = f"{found[1]}-01-01{text[found.end() :]}", int(found[2]) - 1
+    elif _YEAR_OR_MONTH.fullmatch(text):
+        text = f"{text}-01-01"[:10]
+    elif _DIGITS.fullmatch(text):
+        # Some programs write the timestamp format of CDX files.
+        text = f"{text[:8]}T{text[8:]}"
+    # A leap second is the last one of its minute here.
+    text = _LEAP_SECOND.sub(r"\1:59", text)
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, TypeError, OverflowError):
+            time = parse(text)
+            return time.replace(tzinfo=time.tzinfo or UTC) + timedelta(days=day)
+    return None
 
 
 _TYPES: Final = re.compile(r"^\s*([\w.+-]+/[\w.+-]+)[\s,;]+(?:[\w.+-]+/[\w.+-]+[\s,;]*)?")

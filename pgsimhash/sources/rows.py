@@ -9,7 +9,7 @@ from pgsimhash.errors import PageError, install_command
 from pgsimhash.pages.records import PageFailure, PageItem, SourcePage
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import too_large, validator
-from pgsimhash.sources.page import TEXT_SCHEME, Reading, failure, one_line, parse_time
+from pgsimhash.sources.page import TEXT_SCHEME, Reading, failure, one_line, read_time
 from pgsimhash.sources.streams import DamagedError, Stream, stream_of
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -93,6 +93,11 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
                 end = number + table.metadata.row_group(group).num_rows
                 try:
                     for batch in table.iter_batches(_ROWS, [group], columns):
+                        for at, column in enumerate(batch.schema):
+                            # Python has no nanoseconds, and not the time zones of all programs.
+                            if pa.types.is_timestamp(column.type):
+                                times = batch[at].cast(pa.timestamp("us", "UTC"), safe=False)
+                                batch = batch.set_column(at, column.name, times)
                         for row in range(len(batch)):
                             number += 1
                             yield _row_page(batch, row, f"{name}#{number}", number, reading)
@@ -127,10 +132,9 @@ def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePag
     time = fields.get("fetched_at")
     if time is not None:
         text = time.isoformat() if isinstance(time, date) else _checked(fields, "fetched_at")
-        try:
-            time = parse_time(text)
-        except ValueError:
-            raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
+        time = read_time(text)
+        if time is None and text:
+            raise PageError("unreadable", '"fetched_at" is not a time such as ISO 8601 defines')
     etag, modified = (validator(fields.get(name)) for name in ("etag", "last_modified"))
     return SourcePage(url, html, charset, time, number, etag, modified)
 

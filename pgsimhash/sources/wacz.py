@@ -46,9 +46,7 @@ def read_wacz(
     if overlapping:
         detail = f"{len(overlapping):,} entries overlap others, as in a bomb, and were not read"
         yield failure(name, PageError("unreadable", detail))
-    if not any(_is_read(entry.filename) for entry in zipped.infolist()):
-        detail = "there are no WARC files in the folder archive/ of the zip file"
-        yield failure(name, PageError("unreadable", detail))
+    first = number
     budget = Budget() if outer is None else outer
     for entry in zipped.infolist():
         is_archive = entry.filename.lower().endswith(".wacz")
@@ -77,6 +75,9 @@ def read_wacz(
                     number = yield from read_wacz(data, place, reading, number, budget)
         except _ZIP_DAMAGES as error:
             yield PageFailure(place, "unreadable", one_line(error))
+    if number == first:
+        detail = "there are no records in WARC files in the folder archive/ of the zip file"
+        yield failure(name, PageError("unreadable", detail))
     return number
 
 

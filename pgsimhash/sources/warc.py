@@ -9,8 +9,7 @@ import io
 import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from warcio.recordloader import ArcWarcRecordLoader
@@ -31,7 +30,7 @@ from pgsimhash.sources.page import (
     content_type,
     failure,
     looks_like_html,
-    parse_time,
+    read_time,
 )
 from pgsimhash.sources.streams import (
     ChecksumError,
@@ -43,9 +42,10 @@ from pgsimhash.sources.streams import (
 )
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
-# What browsers read as a missing type (MIME Sniffing, section 7), or as XHTML if it is.
+# What browsers read as a missing type (MIME Sniffing, sections 4.4 and 7), or as XHTML if it is.
 _NO_TYPE: Final = re.compile(
-    r"(?![^;]*/)|(?:(?:unknown|application)/unknown|\*/\*|(?:text|application)/xml)(?=[\s;]|$)",
+    r"(?![\w.+-]+/[\w.+-]+(?:[\s,;]|$))"
+    r"|(?:(?:unknown|application)/unknown|(?:text|application)/xml)(?=[\s;]|$)",
     re.I,
 )
 _NO_HTML: Final = "records that are not HTML"
@@ -60,17 +60,12 @@ _NO_BODY: Final = ("304", "404", "410")
 _REVISIT: Final = re.compile(r"/revisit/(identical-payload-digest|server-not-modified)\b")
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
-_YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
-_LEAP_SECOND: Final = re.compile(r"(:\d\d):60(?!\d)", re.ASCII)
-_DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
 RECORD_BEGIN: Final = b"WARC/"
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 # A record within the block of another one, which has a wrong length.
 _RECORD: Final = re.compile(rb"(?<=\n)(WARC/\d+\.\d+\r?\n)(?:[A-Za-z-]+:|\Z)")
 _BLOCK_ENDS: Final = (b"\r\n\r\n", b"\n\n")
 _WHOLE: Final = re.compile(rb"</html>\s*\Z", re.IGNORECASE)
-# Day 294 of 2008, with the month before it, and a day behind the time.
-_ORDINAL: Final = re.compile(r"(\d{4})-(?:\d\d-)?(\d{3})(?=T|$)", re.ASCII)
 
 
 class _NoRecordError(Exception):
@@ -176,7 +171,7 @@ class _Record(NamedTuple):
 
     def _date(self, http: Any) -> datetime | None:
         """Return when the page was fetched, or else sent; None if neither can be read."""
-        dates = map(_date, (self._header("WARC-Date"), http.get_header("Date") or ""))
+        dates = map(read_time, (self._header("WARC-Date"), http.get_header("Date") or ""))
         return next(filter(None, dates), None)
 
     def _header(self, name: str) -> str:
@@ -353,23 +348,3 @@ def _split_http(head: bytes) -> tuple[Any, bytes]:
 
 def _validators(http: Any) -> tuple[str | None, str | None]:
     return http.get_header("ETag"), http.get_header("Last-Modified")
-
-
-def _date(text: str) -> datetime | None:
-    """Return the first moment of a date in any of the forms that archives have, or None."""
-    text = text.strip()
-    day = 0
-    if found := _ORDINAL.match(text):
-        text, day = f"{found[1]}-01-01{text[found.end() :]}", int(found[2]) - 1
-    elif _YEAR_OR_MONTH.fullmatch(text):
-        text = f"{text}-01-01"[:10]
-    elif _DIGITS.fullmatch(text):
-        # Some programs write the timestamp format of CDX files.
-        text = f"{text[:8]}T{text[8:]}"
-    # A leap second is the last one of its minute here.
-    text = _LEAP_SECOND.sub(r"\1:59", text)
-    for parse in (parse_time, parsedate_to_datetime):
-        with suppress(ValueError, TypeError, OverflowError):
-            time = parse(text)
-            return time.replace(tzinfo=time.tzinfo or UTC) + timedelta(days=day)
-    return None

@@ -49,6 +49,12 @@ def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
     assert (page.url, page.html, page.charset) == ("https://example.com/", HTML, None)
 
 
+@pytest.mark.parametrize("body", [b"<div class=a>a", b"\n<P>a", b"<!-- a --> <title>a</title>"])
+def test_a_page_without_a_type_begins_like_one(path: Path, body: bytes) -> None:
+    assert one(path, record(body, mime="")).html == body
+    assert read(path, record(b"<point>" + body, mime="")) == []
+
+
 STATUS, NO_HTML = "responses by their status", "records that are not HTML"
 OTHERS = "records of other kinds"
 SAME, UNMODIFIED = (
@@ -295,6 +301,7 @@ def test_a_body_of_many_members_is_not_copied_for_each(
     ("text/html, charset=utf-8", "utf-8"), ("TEXT/HTML;Charset=UTF-8", "utf-8"),
     ("application/xhtml+xml ;charset=utf-8", "utf-8"), ("text/html utf-8", None),
     *((name, None) for name in ("unknown/unknown", "*/*", "text/xml", "html", '"text/html"')),
+    *((name, None) for name in ("text/html/xml", "content-type: text/html", "/")),
 ])  # fmt: skip
 def test_types_that_are_not_quite_right(path: Path, mime: str, charset: str | None) -> None:
     assert one(path, record(mime=mime)).charset == charset
