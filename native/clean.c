@@ -37,26 +37,27 @@ static bool begins(const uint8_t *at, const uint8_t *end, const char *letters) {
 }
 
 /* odd_tags(bytes) -> where the first </body> or </html> may be, or the end; whether <script, <style,
- * <title or <textarea may end with a slash. Patterns of Python decide. */
+ * <title or <textarea may end with a slash; whether there may be CDATA. Patterns of Python decide. */
 PyObject *odd_tags(PyObject *module, PyObject *bytes) {
     (void)module;
     char *data;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return NULL;
     const uint8_t *start = (const uint8_t *)data, *end = start + size, *page_end = NULL;
-    bool has_slash = false;
+    bool has_slash = false, has_cdata = false;
     const uint8_t *at = memchr(start, '<', (size_t)size), *next;
     for (; at != NULL; at = next) {
         next = memchr(at + 1, '<', (size_t)(end - at - 1));
         const uint8_t *stop = next == NULL ? end : next, *name = at + 1;
+        has_cdata = has_cdata || (stop - name > 1 && name[0] == '!' && name[1] == '[');
         if (page_end == NULL && (begins(name, stop, "/body") || begins(name, stop, "/html")))
             page_end = at;
         if (has_slash || !(begins(name, stop, "scr") || begins(name, stop, "sty") ||
                            begins(name, stop, "tit") || begins(name, stop, "tex")))
             continue;
-        const uint8_t *close = memchr(at, '>', (size_t)(stop - at));
-        has_slash = close != NULL && close[-1] == '/';
+        while (!has_slash && (at = memchr(at + 1, '>', (size_t)(stop - at - 1))) != NULL)
+            has_slash = at[-1] == '/';
     }
-    return Py_BuildValue("nN", (page_end == NULL ? end : page_end) - start,
-                         PyBool_FromLong(has_slash));
+    return Py_BuildValue("nNN", (page_end == NULL ? end : page_end) - start,
+                         PyBool_FromLong(has_slash), PyBool_FromLong(has_cdata));
 }

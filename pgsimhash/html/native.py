@@ -82,12 +82,13 @@ def is_clean(utf8: bytes) -> bool:
     return is_used and _native.is_clean(utf8)
 
 
-def odd_tags(html: bytes) -> tuple[int, bool]:
+def odd_tags(html: bytes) -> tuple[int, bool, bool]:
     """Return where the first ``</body>`` or ``</html>`` may be, or the end of a page.
 
-    And whether the start tag of a script, style, title or textarea may end with a slash.
+    And whether the start tag of a script, style, title or textarea may end with a slash, and
+    whether there may be a CDATA section.
     """
-    return _native.odd_tags(html) if is_used else (0, True)
+    return _native.odd_tags(html) if is_used else (0, True, True)
 
 
 @cache

@@ -22,11 +22,16 @@ from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, is_hidden, na
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
 
 # The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
-_PAGE_END: Final = re.compile(rb"</(?i:body|html)\b[^<>]*>")  # faster than with a flag
+# Faster than with a flag.
+_PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/][^>]{0,1000})?>")
 # A slash ends no start tag of HTML, so the text of these goes on to their end tag.
-_SELF_CLOSED: Final = re.compile(rb"<(script|style|title|textarea)\b[^<>]{0,2000}/>", re.IGNORECASE)
+_SELF_CLOSED: Final = re.compile(
+    rb"""<(script|style|title|textarea)\b(?:[^<>"']|"[^"<]*"|'[^'<]*')*/>""", re.IGNORECASE
+)
 _XML_DECLARATION: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\s")
+# Sections of CDATA are text in XHTML and in these elements (13.2.5.42), elsewhere comments.
 _CDATA: Final = b"<![CDATA["
+_FOREIGN: Final = re.compile(rb"<(/?)(?:svg|math)\b", re.IGNORECASE)
 
 # The start tags that end a drawing, and the elements in it that contain HTML (13.2.6.5).
 _ENDS_DRAWING: Final = words(
@@ -36,6 +41,7 @@ _ENDS_DRAWING: Final = words(
 _HTML_IN_DRAWING: Final = words("foreignobject desc title")
 
 _QUESTION_WORDS: Final = 3  # a title on a button that opens something; a menu has fewer
+_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f", "\u037e")
 _LABEL_WORDS: Final = 12  # the text of a button that has so many words is no label
 # A message about scripts has at most this many words, among them one of these.
 _MESSAGE_WORDS: Final = 60
@@ -50,32 +56,39 @@ _OPENERS_MAX, _LABEL_PARTS = 200, 40  # how many elements with the role of a but
 _OPENED: Final = Named.BESIDE | Named.FOOTER | Named.OVERLAY | Named.APART
 _ROLES: Final = ("button", "tab", "tabpanel")
 _ROLE: Final = re.compile(rb"role\s*=\s*[\"']?(?:button|tab)")
+_LINKED: Final = NEVER_TEXT | {"a"}
+_PARTS_MAX: Final = 200  # how many starts and ends of elements of a hidden part are read
 _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
 _FOLDS: Final = re.compile(r"accordion|collaps|\bfaq")
 
 
 def repaired_source(source: bytes) -> bytes:
     """Return the UTF-8 of a page so that libxml2's parser reads it as browsers do."""
-    end, has_slash = native.odd_tags(source)
-    if _XML_DECLARATION.match(source):
-        source, end = _without_cdata(source), 0
-    elif has_slash:
+    end, has_slash, has_cdata = native.odd_tags(source)
+    is_xhtml = _XML_DECLARATION.match(source) is not None
+    if has_cdata and (plain := _without_cdata(source, is_xhtml)) != source:
+        source, end = plain, 0
+    if has_slash and not is_xhtml:
         ends: dict[bytes, int] = {}
         source, end = _SELF_CLOSED.sub(lambda tag: _opened(tag, ends), source), 0
     return source[:end] + _PAGE_END.sub(b"", source[end:])
 
 
-def _without_cdata(source: bytes) -> bytes:
-    """Return XHTML with its CDATA sections as text."""
+def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:
+    """Return a page with its CDATA sections as text, of HTML those in drawings and formulas."""
     parts: list[bytes] = []
-    done = 0
+    done, is_text = 0, is_xhtml
     while (start := source.find(_CDATA, done)) >= 0:
-        end = source.find(b"]]>", start)
+        for tag in () if is_xhtml else _FOREIGN.finditer(source, done, start):
+            is_text = not tag[1]
+        parts.append(source[done:start])
+        done = start
+        end = source.find(b"]]>", start) if is_text else start
         if end < 0:
             break
         data = source[start + len(_CDATA) : end].decode("utf-8", "replace")
-        parts += (source[done:start], escape(data, quote=False).encode())
-        done = end + 3
+        parts.append(escape(data, quote=False).encode() if is_text else _CDATA)
+        done = end + 3 if is_text else start + len(_CDATA)
     return b"".join((*parts, source[done:]))
 
 
@@ -92,19 +105,25 @@ def repair(root: HtmlElement, source: bytes) -> None:
     _empty_head(root)
     buttons: list[HtmlElement] = []
     copies: list[HtmlElement] = []
-    parts = root.iter("svg", "button", "noscript", "template", "ins", "object", "math")
+    parts = root.iter("svg", "button", "noscript", "template", "ins", "object", "embed", "math")
     for element in list(parts):
         if element.tag == "svg":
             _end_drawing(element)
         elif element.tag == "button":
             if _is_text(element):
                 buttons.append(element)
+            else:
+                _open_fold(element)
         elif element.tag == "noscript":
             copies.append(element)
         elif element.tag == "object":
             # Browsers without the plug-in show the text in it.
             if next(element.iter(*_PARAGRAPHS), None) is not None:
                 element.tag = "div"
+        elif element.tag == "embed":
+            # It has no end tag, so what the parser puts into it is behind it.
+            if element.text or len(element):
+                element.tag = "span"
         elif element.tag == "ins":
             # An advertisement is a block, whose names count.
             if "adsbygoogle" in element.get("class", ""):
@@ -193,10 +212,17 @@ def _is_text(button: HtmlElement) -> bool:
         return True
     if next(button.iter(*_PARAGRAPHS), None) is not None:
         return True
-    words = len(tokenize(" ".join(islice(button.itertext(), _LABEL_PARTS))))
+    text = _label(button)
+    words = len(tokenize(text))
+    if words > _QUESTION_WORDS and text.rstrip().endswith(_QUESTION_MARKS):
+        return True
     is_toggle = any(button.get(name) is not None for name in _TOGGLES)
     is_toggle = is_toggle or _FOLDS.search(button.get("class", "").lower()) is not None
     return words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
+
+
+def _label(button: HtmlElement) -> str:
+    return " ".join(islice(button.itertext(), _LABEL_PARTS))
 
 
 _TITLES: Final = HEADING_TAGS | {"dt"}
@@ -208,12 +234,7 @@ def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
     roles = [part for part in root.xpath("descendant::*[@role]") if part.get("role") in _ROLES]
     role_buttons = islice((part for part in roles if part.get("role") == "button"), _OPENERS_MAX)
     openers = [*buttons, *filter(_is_text, role_buttons)]
-    controlled = {
-        name.lstrip("#")
-        for opener in openers
-        for key in ("aria-controls", "data-target", "data-bs-target")
-        for name in (opener.get(key) or "").split()
-    }
+    controlled = {name for opener in openers for name in _controlled(opener)}
     named = root.xpath("descendant::*[@id]") if controlled else ()
     panels = [element for element in named if element.get("id") in controlled]
     panels += [panel for panel in roles if panel.get("role") == "tabpanel"]
@@ -223,18 +244,41 @@ def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
     for opener in openers:
         around = opener.getparent()
         title = around if around is not None and around.tag in _TITLES else opener
-        panels += [behind for behind in (title.getnext(),) if behind is not None]
+        if (behind := title.getnext()) is not None:
+            panels += (behind, *behind[:1])
     for panel in panels:
         _show(panel)
+
+
+def _controlled(opener: HtmlElement) -> Iterator[str]:
+    """Yield the ids that an element names as those of what it opens."""
+    for key in ("aria-controls", "data-target", "data-bs-target"):
+        for name in (opener.get(key) or "").split():
+            yield name.lstrip("#")
+
+
+def _open_fold(button: HtmlElement) -> None:
+    """Show hidden prose beside a button such as "Read more" that opens it."""
+    for beside in (button.getprevious(), button.getnext()):
+        if beside is not None and beside.get("id", "") in _controlled(button):
+            is_other = _flags(beside) & _OPENED & ~Named.BESIDE
+            if not is_other and len(_words_in(beside, _LINKED, _PARTS_MAX)) >= _HIDDEN_WORDS:
+                _show(beside)
+
+
+def _flags(element: HtmlElement) -> int:
+    """Return the flags of the names of an element, hidden or not."""
+    names = names_of({key: element.get(key, "") for key in ("class", "id", "role")})
+    return names.flags if names else 0
 
 
 def show_hidden(body: HtmlElement, least: int) -> bool:
     """Show what a page hides until a script shows it; return whether there was anything.
 
-    That is a hidden element of at least ``least`` words, or several with one parent and one tag:
-    those with the most words.
+    That is a hidden element of at least ``least`` words, or several with one tag and one class or
+    parent: those with the most words.
     """
-    siblings: defaultdict[tuple[HtmlElement | None, str], dict[HtmlElement, int]]
+    siblings: defaultdict[tuple[HtmlElement | str | None, str], dict[HtmlElement, int]]
     siblings = defaultdict(dict)
     walker = etree.iterwalk(body, events=("start",))
     for _, element in walker:
@@ -242,9 +286,9 @@ def show_hidden(body: HtmlElement, least: int) -> bool:
             walker.skip_subtree()
         elif is_hidden(element):
             walker.skip_subtree()
-            names = names_of({key: element.get(key, "") for key in ("class", "id", "role")})
-            if names is None or not names.flags & _OPENED:
-                siblings[element.getparent(), element.tag][element] = len(_words_in(element))
+            if not _flags(element) & _OPENED:
+                alike = element.get("class") or element.getparent()
+                siblings[alike, element.tag][element] = len(_words_in(element))
     amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})
     whole = sum(amounts.values())
     if whole < max(least, _HIDDEN_WORDS):
@@ -268,6 +312,9 @@ def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:
     for noscript in copies:
         words = _words_in(noscript)
         text = " ".join(words)
+        # A browser with scripts saved its markup as text.
+        if (noscript.text or "").lstrip().startswith("<"):
+            continue
         if len(words) < _FALLBACK_WORDS or (len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(text)):
             continue
         page = " ".join(_words_in(root)) if page is None else page
@@ -276,13 +323,15 @@ def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:
             page = f"{page} {text}"
 
 
-def _words_in(element: HtmlElement) -> list[str]:
-    """Return the words of an element, without scripts and other parts that are no text."""
+def _words_in(
+    element: HtmlElement, skipped: frozenset[str] = NEVER_TEXT, most: int | None = None
+) -> list[str]:
+    """Return the words of an element, without the parts with such tags, or of its first parts."""
     texts: list[str] = []
     walker = etree.iterwalk(element, events=("start", "end"))
-    for event, node in walker:
+    for event, node in islice(walker, most):
         if event == "start":
-            if node is not element and node.tag in NEVER_TEXT:
+            if node is not element and node.tag in skipped:
                 walker.skip_subtree()
             elif node.text:
                 texts.append(node.text)

@@ -28,7 +28,7 @@ def faq(question: str, answer: str) -> str:
     f"<html><head><title>t</title></head></html><body>{STORY}</body></html>",
     f"<html><body>{NAV}</body><div>{STORY}</div></html>",
     f"<html><body>{NAV}</BODY ></Html><html><head><title>t</title></head><body>{STORY}",
-    f"<body><div>{NAV}</body>{STORY}</div>",
+    f"<body><div>{NAV}</body>{STORY}</div>", f"<body>{NAV}</body\n</html><b>a</b>{STORY}",
     # Hidden until a script shows it.
     f"<body style='display:none'>{NAV}{STORY}", f"<body><div hidden>{NAV}{STORY}</div>",
     f"<body style='visibility:hidden'><div style='display: none'>{STORY}</div>",
@@ -55,12 +55,17 @@ def faq(question: str, answer: str) -> str:
     f"{NAV}<div hidden>{STORY}</div><div hidden><p>It was sent.</p></div>",
     f"<x-a><template shadowrootmode=open><x-b><template shadowroot=open>{STORY}</template></x-b>",
     f"<noscript><p>Please enable JavaScript.</p></noscript>{NAV}<noscript>{STORY}</noscript>",
-    f"<object data=/a.swf>{STORY}</object>", f"<svg><foreignObject>{STORY}</foreignObject></svg>",
+    f"<object data=/a.swf>{STORY}</object>", f"<p>Boats</p><embed src=/a.swf>{STORY}",
+    f"<object data=/a.swf><param name=a><embed src=/a.swf>{STORY}</object>",
+    f"<svg><text><![CDATA[{' '.join(SENTENCES)}]]></text></svg>",
+    f"<svg><foreignObject>{STORY}</foreignObject></svg>",
     f"<?xml version='1.0'?><html><head><title/><style/></head><body>{STORY}</body></html>",
     f"\ufeff<?xml version='1.0'?><p>A <![CDATA[x]]> <![CDATA[{SENTENCES[0]}]]></p>{STORY}",
     faq("<button class='accordion'>{}</button>", "<div><p>{}</p></div>") + STORY,
     faq("<button class='collapsible'>{}</button>", "<div style='display:none'>{}</div>") + STORY,
     faq("<button>{}", "<div>{}</div></button>"),
+    faq("<button>{}</button>", "<div><p hidden>{}</p></div>") + STORY,
+    faq("<dl><dt><a href=#a{1}>{0}</a>", "<dd class=answer hidden id=a{1}>{0}</dd></dl>"),
     faq("<button data-bs-toggle=collapse data-bs-target='#a{1}'>{0}</button>",
         "<p>Answer:</p><div id=a{1} style='display: none'><p>{0}</p></div><!-- aria -->"),
     faq("<div role=button aria-expanded=false aria-controls=a{1}>{0}</div>",
@@ -86,7 +91,11 @@ def test_what_readers_see_is_text(page: str) -> None:
     "<button>Forgot your password?</button><div hidden><p>Send it again</p></div>",
     "<button aria-expanded=false>Menu</button><div hidden><p>Nothing here yet.</p></div>",
     "<object data=/a.pdf>No viewer</object>", "<video src=/a>Your browser has no player.</video>",
-    "<script/>var secret = 1;</script>", "<div style='display:none'><p>It was sent</p></div>",
+    "<script/>var secret = 1;</script>", "<script onload='a=>b'/>var secret = 1;</script>",
+    f"<noscript>&lt;div&gt;{SENTENCES[7] * 6}</noscript>",
+    "<p><![CDATA[ No text of HTML ]]></p>",
+    f"<button>More</button><p id=a hidden>{SENTENCES[7]}</p>",
+    "<div style='display:none'><p>It was sent</p></div>",
     "<math><semantics><mi>a</mi><annotation>frac</annotation></semantics></math>",
 ])  # fmt: skip
 def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
@@ -94,6 +103,17 @@ def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
     assert [word for word in shown if word != "a"] == [
         word for word in text_of(f"<main>{STORY}</main>").split() if word != "a"
     ]
+
+
+@pytest.mark.parametrize("parts", [
+    "<button aria-controls=rest>More</button><div id=rest hidden>{}</div>",
+    "<div id=rest style='display:none'>{}</div><button data-target='#rest'>Show more</button>",
+])  # fmt: skip
+def test_what_a_button_opens_is_text_if_it_is_prose(parts: str) -> None:
+    assert SENTENCES[7] in text_of(STORY * 3 + parts.format(f"<p>{SENTENCES[6]}</p>{SENTENCES[7]}"))
+    for other in (SENTENCES[7], f"<ul>{LINKS * 4}</ul>", f"<div>{STORY}</div>"):
+        rest = parts.replace("id=rest", "id=rest class=popup") if STORY in other else parts
+        assert len(text_of(STORY * 3 + rest.format(other))) == len(text_of(STORY * 3))
 
 
 def test_what_an_index_hides_stays_hidden() -> None:
@@ -104,7 +124,18 @@ def test_what_an_index_hides_stays_hidden() -> None:
 
 def test_many_broken_parts_take_linear_time() -> None:
     count = 20_000
-    for part in ("<script/>", "</body", "<![CDATA[", "<svg><p>", "<button><p>", "<noscript>a "):
+    for part in (
+        "<script/>",
+        "</body",
+        "<![CDATA[",
+        "<svg><p>",
+        "<button><p>",
+        "<noscript>a ",
+        "</body ",
+        "<embed>",
+        "<svg><![CDATA[",
+        "<script a='",
+    ):
         parsed(f'<?xml version="1.0"?><p>a</p>{part * count}')
         parsed(f"<p>a</p>{part * count}")
     copies = "".join(f"<noscript>{STORY}{number}</noscript>" for number in range(count // 10))
