@@ -65,10 +65,12 @@ END
 $$;
 
 -- add_page for several pages in order, as one batch of a run of start_run; without one, several pages
--- are a run. In a dry run, nothing is stored or locked.
+-- are a run. In a dry run, nothing is stored or locked. A text digest is any hash of a page's words: of
+-- two versions with one simhash, it tells whether the text changed.
 CREATE FUNCTION pgsimhash.add_pages(
     urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
-    dry_run boolean DEFAULT false, run_id bigint DEFAULT NULL, collection text DEFAULT 'default'
+    dry_run boolean DEFAULT false, run_id bigint DEFAULT NULL, collection text DEFAULT 'default',
+    text_digests bigint[] DEFAULT NULL
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
@@ -82,21 +84,23 @@ BEGIN
         PERFORM pgsimhash._check_runs(collection, ARRAY[run_id]);
     END IF;
     IF num_nulls(urls, simhashes) > 0
-        OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(fetched_at)) > 1
+        OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(fetched_at),
+            array_ndims(text_digests)) > 1
         OR cardinality(urls) <> cardinality(simhashes)
         OR cardinality(urls) <> cardinality(fetched_at)
+        OR cardinality(urls) <> cardinality(text_digests)
         OR array_position(simhashes, NULL) IS NOT NULL
         OR array_position(urls, NULL) IS NOT NULL
     THEN
         RAISE EXCEPTION 'each page needs a URL and a simhash'
             USING ERRCODE = 'PS010',
-            HINT = 'Give two arrays of one length, without NULL.';
+            HINT = 'Give arrays of one length, without NULL.';
     END IF;
     SELECT coalesce(json_agg(p ORDER BY p.number), '[]') INTO pages
     FROM (
         -- The same checks as check_url in pages/urls.py and check_time in pages/values.py. Clocks of
         -- other machines may be ahead.
-        SELECT p.number, p.url, p.simhash, p.fetched_at, CASE
+        SELECT p.number, p.url, p.simhash, p.fetched_at, p.text_digest, CASE
             WHEN octet_length(p.url) NOT BETWEEN 1 AND 2048
                 OR p.url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
                 OR p.url !~ '^[Ff]' AND pgsimhash.host_of(p.url) IS NULL
@@ -106,8 +110,8 @@ BEGIN
             WHEN p.fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
                 THEN 'unreadable'
         END AS failure
-        FROM unnest(urls, simhashes, add_pages.fetched_at) WITH ORDINALITY
-            AS p (url, simhash, fetched_at, number)
+        FROM unnest(urls, simhashes, add_pages.fetched_at, text_digests) WITH ORDINALITY
+            AS p (url, simhash, fetched_at, text_digest, number)
     ) AS p;
     RETURN QUERY
     SELECT (v.decided).*

@@ -102,7 +102,11 @@ REFUSED = {
     ),
     "add_pages(ARRAY['https://a.example/'], NULL)": ("PS010", "without NULL"),
     "add_pages(NULL, ARRAY[1])": ("PS010", "without NULL"),
-    "add_pages(ARRAY[['https://a.example/']], ARRAY[[1]])": ("PS010", "two arrays"),
+    "add_pages(ARRAY[['https://a.example/']], ARRAY[[1]])": ("PS010", "Give arrays"),
+    "add_pages(ARRAY['https://a.example/'], ARRAY[1], text_digests => '{1,2}')": (
+        "PS010",
+        "one length",
+    ),
     "mark('https://a.example/', NULL, true)": ("PS010", "both URLs"),
     "mark('https://a.example/', 'https://b.example/', NULL)": ("PS010", "both URLs"),
     "policy_for('https://a.example/', 'nowhere')": ("PS001", "does not exist"),
@@ -319,6 +323,16 @@ def test_verification_is_inlined(dsn: str) -> None:
 
 
 # Pages added by SQL get the package's decisions.
+
+
+def test_text_digests_tell_changes_that_keep_the_simhash(connection: psycopg.Connection) -> None:
+    new_collection(connection, "default")
+    added = "pgsimhash.add_pages(%s, '{7,7,7,7}', text_digests => '{1,2,2,NULL}')"
+    kinds = connection.execute(f"SELECT kind, reason FROM {added}".encode(), [[A] * 4]).fetchall()
+    assert kinds == [
+        ("new", "first_seen"), ("updated", "changed"), *[("unchanged", "unchanged")] * 2,
+    ]  # fmt: skip
+
 
 A = "https://a.example/"
 UNSEEN = "\x01\x7f\x85\xa0\xad\u200b\u2028\u3000\ufeff\ufffb"
