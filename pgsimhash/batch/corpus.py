@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from pgsimhash.batch.originals import (
     SAMPLE,
-    TEXT_DISTANCE,
     Cell,
+    default_distance,
     find_originals,
     first_originals,
     read_texts,
@@ -48,7 +48,7 @@ def dedup(
     *,
     text: str = "text",
     id_column: str | None = None,
-    distance: int = TEXT_DISTANCE,
+    distance: int | None = None,
     jobs: int = 1,
     progress: Compared = no_progress,
 ) -> Outcome:
@@ -64,7 +64,8 @@ def dedup(
             and ``distance`` from its original, for each row that has a near-duplicate.
         text: the column with the texts.
         id_column: the column whose values name the rows; by default they are numbered from 0.
-        distance: the largest number of differing bits, 0 to 12.
+        distance: the largest number of differing bits, 0 to 12; by default 12, and 11 for short
+            texts.
         jobs: the number of threads.
         progress: is called with the number of rows read so far, and that of all.
     """
@@ -84,7 +85,8 @@ def dedup(
         progress(len(cells), total)
     if recipe is None:
         raise invalid_argument(f"no row of {path} has {text!r}; name the column of the texts")
-    originals = find_originals([cell or Cell() for cell in cells], distance, jobs)
+    limit = default_distance(recipe) if distance is None else distance
+    originals = find_originals([cell or Cell() for cell in cells], limit, jobs)
     firsts = first_originals(originals)
     keep = [original is None for original in originals]
     with _writer(path, output) as write:

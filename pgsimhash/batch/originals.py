@@ -12,9 +12,6 @@ from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.schemes.texts import vote_texts
 from pgsimhash.search.pairs import find_pairs
 
-TEXT_DISTANCE: Final = 11
-"""The default distance of schemes for texts: a search in memory costs less than in a collection."""
-
 SAMPLE: Final = 2000  # texts that choose the scheme
 
 _PLACE_BITS: Final = 40
@@ -42,8 +39,10 @@ class Original(NamedTuple):
 
 
 def default_distance(scheme: Scheme) -> int:
-    """Return the default distance of a search in memory."""
-    return TEXT_DISTANCE if scheme in (TEXT_SCHEME, SHORT_SCHEME) else scheme.distance
+    """Return the default distance of a search in memory, which costs less than in a collection."""
+    if scheme == TEXT_SCHEME:
+        return 12
+    return 11 if scheme == SHORT_SCHEME else scheme.distance
 
 
 def read_texts(texts: Iterable[str], scheme: Scheme, jobs: int = 1) -> Iterator[Cell]:

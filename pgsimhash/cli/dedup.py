@@ -36,7 +36,7 @@ from pgsimhash.runtime.machine import usable_cores
     metavar="COLUMN",
     help="The column whose values name the rows; by default their number, from 0.",
 )
-@options.distance("11")
+@options.distance("12, 11 for short texts")
 @options.number("--jobs", "Threads; by default one per core.")
 def dedup(
     file: Path,
@@ -53,7 +53,6 @@ def dedup(
     earlier one is equal. Prints a JSON line with the numbers of rows.
     """
     from pgsimhash.batch.corpus import dedup as write_kept
-    from pgsimhash.batch.originals import TEXT_DISTANCE
 
     for each in (output, clusters):
         options.check_output(each, file)
@@ -64,7 +63,7 @@ def dedup(
             file,
             output,
             clusters,
-            distance=TEXT_DISTANCE if distance is None else distance,
+            distance=distance,
             jobs=jobs or usable_cores(),
             progress=progress,
             **columns,
