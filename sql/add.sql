@@ -12,7 +12,7 @@ BEGIN
     RETURN (
         SELECT v
         FROM pgsimhash.add_pages(
-            ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], false, run_id, collection
+            ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], false, run_id, collection => collection
         ) AS v
     );
 END
@@ -69,8 +69,8 @@ $$;
 -- two versions with one simhash, it tells whether the text changed.
 CREATE FUNCTION pgsimhash.add_pages(
     urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
-    dry_run boolean DEFAULT false, run_id bigint DEFAULT NULL, collection text DEFAULT 'default',
-    text_digests bigint[] DEFAULT NULL
+    dry_run boolean DEFAULT false, run_id bigint DEFAULT NULL, text_digests bigint[] DEFAULT NULL,
+    collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.verdict
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE

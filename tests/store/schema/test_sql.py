@@ -177,6 +177,17 @@ def test_invalid_values_are_refused_with_a_hint(store: Store, dsn: str) -> None:
         assert said in f"{refused.value}{refused.value.diag.message_hint}", call
 
 
+def test_the_collection_is_the_last_argument(dsn: str) -> None:
+    functions = run_sql(
+        dsn,
+        "SELECT proname, proargnames[:pronargs] FROM pg_proc "
+        "WHERE pronamespace = 'pgsimhash'::regnamespace AND proname !~ '^_'",
+    )
+    named = [(name, names) for name, names in functions if "collection" in (names or ())]
+    assert len(named) > 20
+    assert [name for name, names in named if names[-1] != "collection"] == []
+
+
 def test_verdicts_of_a_dry_run_write_nothing(store: Store, dsn: str) -> None:
     store.add_page("https://a.example/", 1)
     reader = with_setting(dsn, "default_transaction_read_only=on")
