@@ -309,7 +309,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"into_schema": "wide"}, CollectionError, "in the schema wide; delete it, .*--into"),
     ({"into_schema": SCHEMA}, CollectionError, "exists already"),
     ({"into_schema": "narrow"}, ArgumentError, "from 0 to 7"),
-    ({"into_schema": "narrow", "distance": 5}, ArgumentError, "policy has distance 8.*a smaller"),
+    ({"into_schema": "narrow", "distance": 5}, ArgumentError, "policy has distance 8.*give 0 to 7"),
     ({"into_schema": "newer"}, SchemaError, "9999"),
     ({"scheme": "pgsimhash-interop-1"}, ArgumentError, "it reads pages differently; ingest the"),
     ({"scheme": "pgsimhash-text-1"}, ArgumentError, "it reads pages differently; ingest the pages"),
