@@ -1,10 +1,9 @@
-"""Measure lookups and writes in a million stored pages, vacuumed and analysed.
+"""Measure other lookups and writes than scale.py in a million stored pages, vacuumed and analysed.
 
     python bench/search.py [PART]... [--pages N] [--dsn DSN]
 
 The parts are lookups, writes, clients, expiry and layouts; by default all. Without --dsn an
-embedded server is started in a temporary folder. Every ratio is taken within the run. The pages
-are rows as ingest stores them, with random simhashes; a fifth are near-duplicates.
+embedded server is started in a temporary folder. Every ratio is taken within the run.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from rich.table import Table
 
 from pgsimhash import AsyncStore, analysis, connect, connect_async
 from pgsimhash.db.connection import open_connection
-from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.schema import migrate
 from pgsimhash.search.layout import get_layout
 
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
         database,
         fill_pages,
         near_copies,
+        new_pages,
         percentiles,
         random_simhashes,
     )
@@ -47,6 +46,7 @@ else:  # A script finds its neighbours under their own names.
         database,
         fill_pages,
         near_copies,
+        new_pages,
         percentiles,
         random_simhashes,
     )
@@ -54,7 +54,6 @@ else:  # A script finds its neighbours under their own names.
 RNG = np.random.default_rng(time.time_ns())
 SPAWN = multiprocessing.get_context("spawn")
 DISTANCES = (3, 8)
-BATCH = 256
 HOT = 10_000
 BARE = "INSERT INTO bench_bare (url, simhash) VALUES (%s, %s)"
 LAYOUTS = ("32+32", "22+21+21", "16+16+16+16", "5 choose 2", "4x4", "6 choose 3", "8 choose 2")
@@ -71,7 +70,7 @@ class Bench:
         self.store = connect(dsn)
         started = time.perf_counter()
         fill_pages(self.connection, pages)
-        self.row("pages inserted, indexed, vacuumed", f"{pages / since(started):,.0f} a second")
+        self.row("pages loaded, indexed, vacuumed", f"{pages / since(started):,.0f} a second")
         sampled = self.connection.execute(
             "SELECT simhash FROM pgsimhash.pages ORDER BY page_id DESC LIMIT 20000"
         ).fetchall()
@@ -96,30 +95,16 @@ def since(started: float) -> float:
     return time.perf_counter() - started
 
 
-def new_pages(number: int) -> list[tuple[str, int]]:
-    """Pages that nothing is near."""
-    values = random_simhashes(number, RNG).tolist()
-    return [(f"https://new.example/{value}", value) for value in values]
-
-
 def lookups(bench: Bench) -> None:
-    """Lookups by simhash and by page, one by one, in batches and in memory."""
-    store, connection = bench.store, bench.connection
-    scan = "SELECT simhash FROM pgsimhash.pages WHERE bit_count((simhash # %s)::bit(64)) <= 3"
-
-    def scanned(query: int) -> None:
-        connection.execute(scan, [to_bigint(query)]).fetchall()
-
-    whole = bench.calls("sequential scan", scanned, bench.near(5, 3))
-    urls = connection.execute(
+    """Lookups by page, in batches, of a frequent simhash, and all pairs."""
+    store = bench.store
+    urls = bench.connection.execute(
         "SELECT url FROM pgsimhash.pages ORDER BY page_id DESC LIMIT 300"
     ).fetchall()
     for distance in DISTANCES:
         bits = f"{distance} bits"
-        queries = bench.near(500, distance)
-        middle = bench.calls(f"find, {bits}", partial(store.find, distance=distance), queries)
-        bench.row("", "", f"{whole / middle:,.0f} x the scan")
-        bench.calls(f"has_near, {bits}", partial(store.has_near, distance=distance), queries)
+        has_near = partial(store.has_near, distance=distance)
+        bench.calls(f"has_near, {bits}", has_near, bench.near(500, distance))
 
         def near_page(number: int, distance: int = distance) -> object:
             return store.near_pages(urls[number][0], distance)
@@ -140,11 +125,10 @@ def lookups(bench: Bench) -> None:
     started = time.perf_counter()
     pairs = sum(1 for _ in analysis.page_pairs(store, 3))
     bench.row(f"{pairs:,} pairs with URLs, 3 bits", f"{since(started):.1f} s")
-    bench.calls("status", lambda _: store.status(), np.zeros(10, np.uint64))
 
 
 def writes(bench: Bench) -> None:
-    """Single pages and batches, by one writer and by several."""
+    """Pages from HTML, and batches by several writers."""
     store = bench.store
     fresh = count()
 
@@ -152,40 +136,27 @@ def writes(bench: Bench) -> None:
         words = " ".join(f"{value:x}" for value in RNG.integers(0, 2**24, 200))
         return f"https://article.example/{next(fresh)}", HTML.format(words)
 
-    for distance in DISTANCES:
-        bits = f"{distance} bits"
-
-        def add(value: int, distance: int = distance) -> object:
-            return store.add_page(f"https://one.example/{value}", value, distance=distance)
-
-        find = partial(store.find, distance=distance)
-        found = bench.calls(f"find, {bits}", find, bench.near(200, distance))
-        added = bench.calls(f"add, {bits}", add, random_simhashes(200, RNG))
-        bench.row("", "", f"{added / found:.1f} x find")
     times = np.zeros(100, np.uint64)
     dry = bench.calls("decide, from HTML", lambda _: store.decide(*article()), times)
     wet = bench.calls("ingest, from HTML", lambda _: store.ingest(*article()), times)
     bench.row("", "", f"{wet / dry:.1f} x decide")
-    for distance in DISTANCES:
-        rate = batches(bench.dsn, distance)
-        bench.row(f"batches of {BATCH}, {distance} bits", f"{rate:,.0f} pages/s")
     for writers in (1, 2, 4):
         with SPAWN.Pool(writers) as pool:
             pool.map(abs, range(writers))
-            rates_of = pool.starmap(batches, [(bench.dsn, 8)] * writers, chunksize=1)
+            rates_of = pool.map(batches, [bench.dsn] * writers, chunksize=1)
         bench.row(f"{writers} writers, 8 bits", f"{sum(rates_of):,.0f} pages/s")
 
 
-def batches(dsn: str, distance: int) -> float:
-    """Add batches of new pages; return pages a second."""
+def batches(dsn: str) -> float:
+    """Add batches of new pages at 8 bits; return pages a second."""
     with connect(dsn) as store:
         for _ in range(2):
-            list(store.add_pages(new_pages(BATCH), distance=distance))
+            list(store.add_pages(new_pages(256)))
         taken = 10
         started = time.perf_counter()
         for _ in range(taken):
-            list(store.add_pages(new_pages(BATCH), distance=distance))
-        return taken * BATCH / since(started)
+            list(store.add_pages(new_pages(256)))
+        return taken * 256 / since(started)
 
 
 def clients(bench: Bench) -> None:
@@ -250,14 +221,13 @@ async def one_task(store: AsyncStore, pool: AsyncConnectionPool) -> list[list[fl
 
 
 def expiry(bench: Bench) -> None:
-    """The expiry of all pages while two writers go on, and the space before and after."""
-    show_space(bench, "before")
+    """The expiry of all pages while two writers go on."""
     stop, told = SPAWN.Event(), SPAWN.Queue()
     writers = [SPAWN.Process(target=write_until, args=(bench.dsn, stop, told)) for _ in range(2)]
     for writer in writers:
         writer.start()
     started = time.perf_counter()
-    gone = bench.store.expire(timedelta(days=90)).deleted
+    gone = bench.store.expire(timedelta(seconds=1)).deleted
     took = since(started)
     stop.set()
     waits = np.concatenate([told.get(timeout=60) for _ in writers]) * 1e3
@@ -269,8 +239,6 @@ def expiry(bench: Bench) -> None:
         f"{np.median(waits):.0f} ms",
         f"p99 {np.percentile(waits, 99):.0f} ms, longest {waits.max():.0f} ms",
     )
-    bench.connection.execute("VACUUM (ANALYZE)")
-    show_space(bench, "after, vacuumed")
 
 
 def write_until(dsn: str, stop: Event, told: Any) -> None:
@@ -282,18 +250,6 @@ def write_until(dsn: str, stop: Event, told: Any) -> None:
             list(store.add_pages(new_pages(100)))
             seconds.append(since(started))
     told.put(seconds)
-
-
-def show_space(bench: Bench, when: str) -> None:
-    (rows, indexes) = bench.connection.execute(
-        "SELECT pg_table_size(t), pg_indexes_size(t) "
-        "FROM (SELECT 'pgsimhash.pages'::regclass AS t) AS t"
-    ).fetchone() or (0, 0)
-    bench.row(
-        f"pages, {when}",
-        f"{rows / 1e6:,.0f} MB",
-        f"indexes {indexes / 1e6:,.0f} MB; {(rows + indexes) / bench.pages:,.0f} bytes a page",
-    )
 
 
 def layouts(bench: Bench) -> None:
