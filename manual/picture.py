@@ -22,7 +22,7 @@ PAIRS: Final = (
         "same menus, same footer, same advertisements",
     ),
 )
-_STYLE: Final = """text{font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
+STYLE: Final = """text{font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
 .h{font-size:17px;font-weight:600;fill:#16191d}.q{font-size:13px;fill:#57606a}
 .paper{fill:#fff;stroke:#d5dbe1}.both{fill:#0a5dc2}.only{fill:#b04304}
 @media (prefers-color-scheme:dark){.h{fill:#e8ebef}.q{fill:#9da7b3}.paper{fill:#101318;
@@ -51,7 +51,7 @@ def picture() -> str:
     high = _HIGH * len(found) + 36
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 {high}" width="880" '
-        f'height="{high}" role="img" aria-label="{label}"><style>{_STYLE}</style>\n'
+        f'height="{high}" role="img" aria-label="{label}"><style>{STYLE}</style>\n'
         f'<rect class="paper" width="880" height="{high}" rx="10"/>\n{"".join(parts)}'
         f'<g transform="translate(24 {high - 20})">'
         '<rect class="both" x="32" y="-10" width="11" height="11" rx="2"/>'

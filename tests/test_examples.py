@@ -16,6 +16,7 @@ import psycopg
 import pytest
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
+from manual.growth import growth
 from manual.picture import picture
 from pgsimhash import PageError, Store, connect, fingerprint, hamming_distance
 from pgsimhash.sources import read_pages
@@ -205,6 +206,10 @@ def test_the_figures_are_those_of_the_measurements(what: str, figures: str, page
 
 def test_the_picture_shows_the_sample_pages() -> None:
     assert (ROOT / "docs" / "seen.svg").read_text(encoding="utf-8") == picture()
+
+
+def test_the_picture_of_growth_shows_the_measured_table() -> None:
+    assert (ROOT / "docs" / "growth.svg").read_text(encoding="utf-8") == growth()
 
 
 @pytest.fixture
