@@ -5,6 +5,7 @@
 
 #define DIGIT_BITS 12
 #define COMPARED_AT_ONCE 32
+#define ROWS_AT_ONCE 16384  // then Python can report progress, and be interrupted
 
 /* A run of bits, of which `shift` is the lowest. */
 typedef struct {
@@ -51,12 +52,12 @@ static bool is_new(uint64_t differing, const uint64_t *skipped, size_t count) {
     return true;
 }
 
-/* Compare from *row on, until there are this many pairs. */
+/* Compare some rows from *row on, until there are this many pairs. */
 static bool compare(const uint64_t *ordered, size_t count, uint64_t mask, const uint64_t *skipped,
                     size_t skipped_count, int distance, size_t *row, size_t most, Buffer *pairs) {
     NextNear *find_next = fastest();
-    size_t end = *row;
-    for (; *row < count && pairs->size < most * 2 * sizeof *ordered; (*row)++) {
+    size_t end = *row, stop = count - *row > ROWS_AT_ONCE ? *row + ROWS_AT_ONCE : count;
+    for (; *row < stop && pairs->size < most * 2 * sizeof *ordered; (*row)++) {
         uint64_t simhash = ordered[*row];
         while (end < count && ((simhash ^ ordered[end]) & mask) == 0) end++;
         size_t at = find_next(simhash, ordered, *row + 1, end, distance);
