@@ -184,10 +184,13 @@ def pairs_by(
     ordered = _grouped(permutation, values)
     done = 0
     for start, end in [*_hot(ordered, prefix), (len(ordered), len(ordered))]:
+        reached = 0
         for left, right, count in _compared(ordered[done:start], prefix, distance, skipped):
             if len(left):
                 yield left, right
-            compared(done + count)
+            if count > reached:
+                reached = count
+                compared(done + count)
         if start < end:
             for left, right in _within(ordered[start:end], distance, skipped):
                 yield _new(left, right, skipped)

@@ -163,7 +163,7 @@ def test_a_command_does_not_read_its_own_output(
 
 
 def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "noext").write_text("<p>x")
+    (tmp_path / "noext").write_text("x <p>")
     done = run("ingest", tmp_path)
     assert (done.code, done.stdout) == (1, "")
     done.ends(1, "No page was found. Skipped: files that are not pages by name or content (1)")
