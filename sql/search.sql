@@ -41,7 +41,7 @@ BEGIN
         SELECT p.simhash, p.signature_high, p.signature_low INTO query, own_high, own_low
         FROM ${newest own_url} AS p;
         IF NOT FOUND THEN
-            RAISE EXCEPTION 'collection "%" has no page at %', collection, own_url
+            RAISE EXCEPTION 'collection "%" has no page at %', collection, left(own_url, 200)
                 USING ERRCODE = 'PS020', HINT = 'Ingest the page first, or correct the URL.';
         END IF;
     END IF;

@@ -88,7 +88,7 @@ def _chosen(store: Store, runs: list[RunRecord], crawl: int | date | None) -> li
         chosen = [run for run in runs if run.started_at.date() == crawl]
     if not chosen:
         name = store.collection.name
-        what = "no run before that ended" if crawl is None else f"no run {crawl}"
+        what = "too few runs that ended" if crawl is None else f"no run {crawl}"
         raise NotFoundError(
             "unknown_run",
             f"collection {name!r} has {what}; pgsimhash run list --collection {name} lists them",

@@ -103,7 +103,8 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
         )
     with _deleting() as progress:
         deleted = store.undo_run(found.run_id, progress=progress)
-    terminal.record({**found.as_json(), **deleted.as_json(urls=urls)})
+    of_run = {"run_id": found.run_id, "label": found.label}
+    terminal.record({**of_run, **deleted.as_json(urls=urls)})
     if not deleted.deleted:
         show.message("The run had added no page, so no version was deleted.")
 

@@ -17,7 +17,8 @@ def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     assert (last["pages"], last["new"], last["duplicates"], last["unchanged"]) == (3, 1, 1, 1)
     assert last["label"] == f"pgsimhash ingest {folder}"
     undone = run("run", "undo")
-    assert (undone.code, undone.lines) == (0, [{**last, "deleted": 2}])
+    of_run = {"run_id": last["run_id"], "label": last["label"]}
+    assert (undone.code, undone.lines) == (0, [{**of_run, "deleted": 2}])
     assert run("run", "list").lines == [first]
     run("ingest", folder / "wells.html", "--reread")
     run("run", "undo").ends(0, "had added no page")
