@@ -237,10 +237,10 @@ class Report:
             else:
                 share = share_in_words(first.copies, self.copies)
                 where = f"{share} of the copies on {first.host}"
-        elif frequent := [
-            c.words for c in self.causes[:2] if c.name and c.copies > 0.15 * self.copies
-        ]:
-            where = f"mostly {listed(frequent)}"
+        elif frequent := [c for c in self.causes[:2] if c.name and c.copies > 0.15 * self.copies]:
+            is_all = sum(cause.copies for cause in frequent) == self.copies
+            words = listed(cause.words for cause in frequent)
+            where = f"{'all' if is_all else 'mostly'} {words}"
         cost = f"{byte_size(self.copy_bytes)} of HTML that says nothing new"
         parts = [cost if self.copy_bytes else "", where]
         sentence = ", ".join(filter(None, parts)) or f"{self.copies:,} of {self.pages:,} pages"

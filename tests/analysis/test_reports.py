@@ -97,7 +97,8 @@ def test_the_answer_is_a_sentence(store: Store) -> None:
     many = [host._replace(copies=1, host=f"{n}.example") for n in range(5)]
     causes = [Cause("//*", 3), Cause("?ref=", 2)]
     spread = replace(found, hosts=many, causes=causes, copy_bytes=0)
-    assert spread.summary == "Mostly on another host and ?ref=."
+    assert spread.summary == "All on another host and ?ref=."
+    assert replace(spread, copies=6).summary == "Mostly on another host and ?ref=."
 
 
 def test_the_nearest_pages_say_whether_the_distance_is_right(store: Store) -> None:

@@ -15,7 +15,7 @@ from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.changes import Version, compared_versions
 from pgsimhash.analysis.comparison import Comparison, Side, compared
 from pgsimhash.analysis.crawls import CrawlChange, CrawlComparison, Outcome, first_of_each
-from pgsimhash.analysis.reports import HostFigures
+from pgsimhash.analysis.reports import Cause, HostFigures
 from pgsimhash.hashing.bits import format_simhash, to_bigint
 from pgsimhash.html_reports import (
     comparison_page,
@@ -201,6 +201,7 @@ def test_a_comparison_without_texts_says_so() -> None:
 
 def test_bars_are_in_proportion(store: Store) -> None:
     hosts = [HostFigures(f"{n}.example", 2 * n, n, 0, 0, ()) for n in (1_250_000, 625_000, 1)]
+    hosts[1] = hosts[1]._replace(causes=(Cause("/print/", 312_500),))
     copies = sum(host.copies for host in hosts)
     found = replace(analysis.report(store), pages=4 * copies, copies=copies, hosts=hosts)
     page = report_page(found)
@@ -208,7 +209,8 @@ def test_bars_are_in_proportion(store: Store) -> None:
         r'<td class="n"><svg.*?width="([\d.]+)".*?<span>([\d,]+) <small>(.*?)<', page, re.DOTALL
     )
     assert rows == [
-        ("100.0", "1,250,000", "67%"), ("50.0", "625,000", "33%"), ("0.0", "1", "under 0.1%"),
+        ("100.0", "1,250,000", "67%"), ("50.0", "625,000", "33%"), ("25.0", "312,500", "17%"),
+        ("25.0", "312,500", "17%"), ("0.0", "1", "under 0.1%"),
     ]  # fmt: skip
     assert re.findall(r'height="19" rx="3" class="(\w+)"', page) == ["c0"] * 25 + ["o"] * 75
 
