@@ -21,6 +21,7 @@ from pgsimhash.errors import ArgumentError
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
 
+START_SECONDS = 60  # then a process will not start any more, as one that was stopped
 _SECONDS_MAX = 1e6  # what a pipe accepts
 _NO_MEMORY = 77  # the exit code of a process with too little memory for a message
 
@@ -106,7 +107,9 @@ class Worker(Generic[_Message, _Answer]):
             self._running = running = _Running(process, own_end)
             if self._is_closed:
                 process.kill()
-        # Waits for the start, which does not count for the deadline.
+        # The start does not count for the deadline of a message.
+        if not own_end.poll(START_SECONDS):
+            raise TimeoutError(f"it did not start within {START_SECONDS} seconds")
         own_end.recv()
         return running
 

@@ -4,6 +4,7 @@ import math
 import os
 import random
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
-from pgsimhash import Store
+from pgsimhash import ArgumentError, Store
 from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.reading import processes
 from pgsimhash.reading.workers import extract, extract_many
 from pgsimhash.schemes import Scheme, ShingleWeights, read_text, register_scheme
 from pgsimhash.sources import SourcePage
@@ -131,6 +133,7 @@ def test_a_page_too_large_to_receive_fails_for_memory(capfd: pytest.CaptureFixtu
 
 
 READS = """
+from pgsimhash.reading import processes
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.sources import SourcePage
 texts = (" ".join(f"word{n} of{place}" for n in range(40)) for place in range(9))
@@ -192,6 +195,21 @@ def test_killed_or_stopped_processes_lose_no_page(harm: Callable[[psutil.Process
     # A page is read again once, and the second process may be harmed too.
     assert {outcome(item) for item in made} <= {"record", "too_slow", "crashed"}
     assert sum(outcome(item) == "record" for item in made) >= 56
+
+
+def stop_at_once() -> Callable[[int], int]:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return abs
+
+
+def test_a_process_that_is_stopped_while_it_starts_is_waited_for_in_vain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "START_SECONDS", 1)
+    worker: processes.Worker[int, int] = processes.Worker(stop_at_once, ())
+    with pytest.raises(ArgumentError, match="did not start within 1 seconds"):
+        worker.ask(-5)
+    assert readers() == []
 
 
 def test_an_abandoned_iterator_leaves_no_process() -> None:
