@@ -186,7 +186,7 @@ class Maintenance:
                 "unknown_run",
                 f"collection {self.collection.name!r} has no run {run_id}; runs() lists them",
             )
-        return self._delete(progress, run_id=run_id)
+        return self._delete_in_batches(progress, run_id=run_id)
 
     def expire(
         self, older_than: timedelta | None = None, *, progress: Deleted = no_progress
@@ -199,18 +199,20 @@ class Maintenance:
         """
         if older_than is not None:
             check_age(older_than)
-        return self._delete(progress, "expire_batch", older_than=older_than)
+        return self._delete_in_batches(progress, "expire_batch", older_than=older_than)
 
     def delete_page(self, url: str) -> Deletion:
         """Delete all versions of the page at ``url``."""
-        return self._delete(no_progress, url=self.collection.page_url(url))
+        return self._delete_in_batches(no_progress, url=self.collection.page_url(url))
 
     def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
         """Delete all pages of a host, such as ``example.com``, without its subdomains."""
         text_size("the host", host)
-        return self._delete(progress, host=lowered(host))
+        return self._delete_in_batches(progress, host=lowered(host))
 
-    def _delete(self, progress: Deleted, function: str = "delete_batch", **pages: Any) -> Deletion:
+    def _delete_in_batches(
+        self, progress: Deleted, function: str = "delete_batch", **pages: Any
+    ) -> Deletion:
         """Delete the pages of a ``url``, of a ``host`` or of the run with a ``run_id``, in batches.
 
         The function ``expire_batch`` deletes versions last seen longer ago than ``older_than``, or

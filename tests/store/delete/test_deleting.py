@@ -144,7 +144,7 @@ class TestRuns:
         with connect(dsn) as one, connect(dsn) as two:
             number = one.start_run("goes on")
             one.add_page("https://a.example/1", 1)
-            delete = Store._delete
+            delete = Store._delete_in_batches
 
             def and_goes_on(*arguments: Any, **scope: Any) -> Any:
                 went = delete(*arguments, **scope)
