@@ -151,7 +151,7 @@ class TestRuns:
                 one.add_page("https://a.example/2", 2)
                 return went
 
-            monkeypatch.setattr(Store, "_delete", and_goes_on)
+            monkeypatch.setattr(Store, "_delete_in_batches", and_goes_on)
             assert two.undo_run(number).gone == ["https://a.example/1"]
             monkeypatch.undo()
             assert [run.run_id for run in one.runs()] == [number]
