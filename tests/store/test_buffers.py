@@ -325,7 +325,7 @@ def test_a_rebuild_of_loaded_pages(dsn: str, analysed: bool) -> None:
     if analysed:
         server.connection.execute("ANALYZE")
     with server.connection:
-        assert server.read(lambda _: store.rebuild()) <= 100 * pages
+        assert server.read(lambda _: store.rebuild(distance=3)) <= 200 * pages
 
 
 ADDRESSES: LiteralString = """
