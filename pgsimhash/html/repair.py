@@ -22,11 +22,12 @@ from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, is_hidden, na
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
 
 # The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
-# Faster than with a flag.
-_PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/][^>]{0,1000})?>")
+# Faster than with a flag. What does not end is matched too, so that no part is searched twice.
+_PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/][^>]{0,1000}+)?(>?)")
 # A slash ends no start tag of HTML, so the text of these goes on to their end tag.
 _SELF_CLOSED: Final = re.compile(
-    rb"""<(script|style|title|textarea)\b(?:[^<>"']|"[^"<]*"|'[^'<]*')*/>""", re.IGNORECASE
+    rb"""<(script|style|title|textarea)\b(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+/>""",
+    re.IGNORECASE,
 )
 _XML_DECLARATION: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\s")
 # Sections of CDATA are text in XHTML and in these elements (13.2.5.42), elsewhere comments.
@@ -71,7 +72,7 @@ def repaired_source(source: bytes) -> bytes:
     if has_slash and not is_xhtml:
         ends: dict[bytes, int] = {}
         source, end = _SELF_CLOSED.sub(lambda tag: _opened(tag, ends), source), 0
-    return source[:end] + _PAGE_END.sub(b"", source[end:])
+    return source[:end] + _PAGE_END.sub(lambda tag: b"" if tag[1] else tag[0], source[end:])
 
 
 def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:

@@ -89,7 +89,8 @@ LARGE = [
     "marks on a letter", "ligatures of eighteen", "squares of six", "UTF-16", "high bytes",
     "broken UTF-8", "accents of windows-1252", "ideographs", "words", "words of a letter", "links",
     "links elsewhere", "pictures", "paragraphs of a letter", "classes of their own",
-    "attributes, many tags", "canonical links",
+    "attributes, many tags", "canonical links", "ends of the page that stay open",
+    "a long tag of a script",
 ]  # fmt: skip
 """Kinds of 5 MB, half the maximum size, for speed; bench/hostile.py has all kinds at full size."""
 
