@@ -267,16 +267,15 @@ void free_page(Page *page);
 PyObject *refusal(Status status);
 /* lxml's element of a node in the document of another element. */
 PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node);
+/* The node of an element of lxml, or NULL with an exception. */
+const Node *node_of(PyObject *module, PyObject *element);
 
 /* clean.c */
 PyObject *is_clean(PyObject *module, PyObject *bytes);
 PyObject *odd_tags(PyObject *module, PyObject *bytes);
 
-/* ---- pairs.c ---- */
-
+/* pairs.c */
 PyObject *group(PyObject *module, PyObject *arguments);
 PyObject *near_pairs(PyObject *module, PyObject *arguments);
-/* The node of an element of lxml, or NULL with an exception. */
-const Node *node_of(PyObject *module, PyObject *element);
 
 #endif

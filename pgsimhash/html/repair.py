@@ -213,17 +213,13 @@ def _is_text(button: HtmlElement) -> bool:
         return True
     if next(button.iter(*_PARAGRAPHS), None) is not None:
         return True
-    text = _label(button)
+    text = " ".join(islice(button.itertext(), _LABEL_PARTS))
     words = len(tokenize(text))
     if words > _QUESTION_WORDS and text.rstrip().endswith(_QUESTION_MARKS):
         return True
     is_toggle = any(button.get(name) is not None for name in _TOGGLES)
     is_toggle = is_toggle or _FOLDS.search(button.get("class", "").lower()) is not None
     return words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
-
-
-def _label(button: HtmlElement) -> str:
-    return " ".join(islice(button.itertext(), _LABEL_PARTS))
 
 
 _TITLES: Final = HEADING_TAGS | {"dt"}
