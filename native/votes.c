@@ -11,6 +11,7 @@
 #define LEAST_WEIGHT 0x1p-40
 #define WEIGHT_UNITS 65536.0
 #define SIZE_STEPS 8
+#define SIZE_MAX_STEPS 127
 #define DAMPED_SLOTS 1024
 
 typedef struct {
@@ -94,7 +95,8 @@ static void fill_signature(const Votes *votes, const Tables *tables, uint8_t *si
         signature[bin / 8] |= (uint8_t)(bit << (bin % 8));
     }
     double size = larger((double)votes->size / WEIGHT_UNITS, 1.0);
-    signature[0] = (uint8_t)nearbyint(SIZE_STEPS * log2(size));
+    size = nearbyint(SIZE_STEPS * log2(size));
+    signature[0] = (uint8_t)(size < SIZE_MAX_STEPS ? size : SIZE_MAX_STEPS);
 }
 
 /* ---- features: words and pairs of neighbouring words of a block or of a row ---- */

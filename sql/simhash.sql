@@ -95,9 +95,10 @@ BEGIN
 END
 $$;
 
--- The same as verified in pgsimhash/hashing/signature.py, with the same numbers: the lowest 8 of
--- the 128 bits are a size, the others estimate the share of common features. Not STRICT, so that
--- PostgreSQL inlines it; a page without a signature confirms every match.
+-- The same as verified in pgsimhash/hashing/signature.py, with the same numbers: the lowest 7 of
+-- the 128 bits are a size, the next one marks plain texts, the others estimate the share of common
+-- features. Not STRICT, so that PostgreSQL inlines it; a page without a signature confirms every
+-- match.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
@@ -105,13 +106,15 @@ CREATE FUNCTION pgsimhash._verified(
     RETURN (
             60 - pg_catalog.bit_count((a_high # b_high)::bit(64))
             - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
-        ) * (1 + 2 ^ (least(abs((a_low & 255) - (b_low & 255)), 8) / 8.0::double precision))
+        ) * (1 + 2 ^ (least(abs((a_low & 127) - (b_low & 127)), 8) / 8.0::double precision))
         < (
             120 - pg_catalog.bit_count((a_high # b_high)::bit(64))
             - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
         ) * CASE
-            WHEN least(a_low & 255, b_low & 255) < 45 THEN 0.7502::double precision
+            WHEN least(a_low & 127, b_low & 127) < 45 THEN 0.7502::double precision
             WHEN distance < 3 THEN 0.6502::double precision
-            ELSE 0.6902::double precision + 0.03::double precision * least(distance, 8)
+            ELSE 0.6902::double precision + 0.03::double precision * least(
+                distance, CASE WHEN a_low & b_low & 128 = 0 THEN 8 ELSE 6 END
+            )
         END
         IS NOT TRUE;

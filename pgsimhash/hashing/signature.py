@@ -11,9 +11,10 @@ A feature's hash picks a bin; the least hash in a bin gives the bin's bit. If tw
 part R of all their features, a bit is equal with probability (1 + R) / 2. The standard error of R
 is 0.07 for 0.7, and 0.09 for 0.
 
-The lowest 8 bits are the size: 8 times the binary logarithm of the sum of the features' weights.
+The lowest 7 bits are the size: 8 times the binary logarithm of the sum of the features' weights.
 With the sizes, R gives the share of the smaller page that the larger one has. An edited copy keeps
-most of the page and adds to it. Another page of the same template replaces a part by its own.
+most of the page and adds to it. Another page of the same template replaces a part by its own. Plain
+texts have no template, so less is asked of them; the bit above the size marks them.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["from_halves", "to_halves", "verified"]
 
 SIGNATURE_BITS: Final = 128
-SIZE_BITS: Final = 8
+SIZE_BITS: Final = 8  # with the mark of plain texts
 SIZE_STEPS: Final = 8  # the steps of a size between a page and one twice as large
+SIZE_MAX: Final = 127
+PLAIN_TEXT: Final = 128  # the mark
 
 _SAMPLED: Final = SIGNATURE_BITS - SIZE_BITS
-_SIZES: Final = (1 << SIZE_BITS) - 1
 _FEW: Final = 45  # the size of 48 features: texts of 25 words, long titles
 
 
@@ -52,19 +54,21 @@ def containment(a: int, b: int) -> float:
     differing = ((a ^ b) >> SIZE_BITS).bit_count()
     resemblance = max(1 - 2 * differing / _SAMPLED, 0.0)
     # Beyond a ratio of 2, the estimate says little.
-    ratio = math.exp2(min(abs((a & _SIZES) - (b & _SIZES)), SIZE_STEPS) / SIZE_STEPS)
+    ratio = math.exp2(min(abs((a & SIZE_MAX) - (b & SIZE_MAX)), SIZE_STEPS) / SIZE_STEPS)
     return min(resemblance * (1 + ratio) / (1 + resemblance), 1.0)
 
 
 def containment_min(distance: int, a: int, b: int) -> float:
     """Return the least :func:`containment` of copies: 0.65 up to 2 bits, 0.93 from 8 bits.
 
-    It is 0.75 at any distance if a page has few features, of which each changes several bits.
+    It is at most 0.87 for plain texts, and 0.75 at any distance if a page has few features, of
+    which each changes several bits.
     """
     # At 0.65 or 0.75, rounding would decide between Python and SQL for some numbers of bits.
-    if min(a & _SIZES, b & _SIZES) < _FEW:
+    if min(a & SIZE_MAX, b & SIZE_MAX) < _FEW:
         return 0.7502
-    return 0.6502 if distance < 3 else 0.6902 + 0.03 * min(distance, 8)
+    strictest = 6 if a & b & PLAIN_TEXT else 8
+    return 0.6502 if distance < 3 else 0.6902 + 0.03 * min(distance, strictest)
 
 
 def confirmations(
@@ -78,7 +82,8 @@ def confirmations(
     signed = np.array([each is not None for each in signatures], dtype=np.bool_)
     high, low = np.zeros((2, len(signatures)), dtype=np.uint64)
     low[signed], high[signed] = np.frombuffer(data, dtype="<u8").reshape(-1, 2).T
-    sizes = (low & np.uint64(_SIZES)).astype(np.int64)
+    sizes = (low & np.uint64(SIZE_MAX)).astype(np.int64)
+    strictest = np.where(low & np.uint64(PLAIN_TEXT), 6, 8)
     low >>= np.uint64(SIZE_BITS)
 
     def confirmed(
@@ -90,8 +95,8 @@ def confirmations(
         ratio = np.exp2(np.minimum(abs(sizes[others] - sizes[one]), SIZE_STEPS) / SIZE_STEPS)
         share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
         few = np.minimum(sizes[others], sizes[one]) < _FEW
-        far = np.where(distances < 3, 0.6502, 0.6902 + 0.03 * np.minimum(distances, 8))
-        least = np.where(few, 0.7502, far)
+        bits = np.minimum(distances, np.maximum(strictest[others], strictest[one]))
+        least = np.where(few, 0.7502, np.where(distances < 3, 0.6502, 0.6902 + 0.03 * bits))
         result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
         return result
 

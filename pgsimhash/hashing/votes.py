@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import BITS, as_simhashes, checked_integer
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, HashFunction, murmur3_64, murmur3_mix
-from pgsimhash.hashing.signature import SIGNATURE_BITS, SIZE_BITS, SIZE_STEPS
+from pgsimhash.hashing.signature import SIGNATURE_BITS, SIZE_BITS, SIZE_MAX, SIZE_STEPS
 
 WEIGHT_UNIT: Final = 2.0**-16  # weights are rounded to multiples of this (ties to even)
 WEIGHT_SUM_MAX: Final = 2.0**36  # the largest sum of weights; up to here doubles add units exactly
@@ -111,8 +111,8 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     position of its hash in the bin. So a feature is selected in proportion to its weight (Moulton,
     Jiang, "Maximally Consistent Sampling and the Jaccard Index of Probability Distributions",
     ICDM 2018), and light features at the edge of a page rarely show in the signature. Weights are
-    above 0, by default equal: then the feature with the least hash is selected. The lowest 8 bits
-    are the size: 8 times the binary logarithm of the sum of the weights.
+    above 0, by default equal: then the feature with the least hash is selected. The lowest 7 bits
+    are the size: 8 times the binary logarithm of the sum of the weights, at most 127.
     """
     if not len(hashes):
         raise PageError("too_short", "there is no feature, so there is no signature")
@@ -138,7 +138,7 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     bits = murmur3_mix(least[source] ^ murmur3_mix(numbers)) & np.uint64(1)
     sampled = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
     total = len(hashes) if weights is None else np.rint(weights / WEIGHT_UNIT).sum() * WEIGHT_UNIT
-    size = round(SIZE_STEPS * math.log2(max(total, 1.0)))
+    size = min(round(SIZE_STEPS * math.log2(max(total, 1.0))), SIZE_MAX)
     return int.from_bytes(sampled, "little") >> SIZE_BITS << SIZE_BITS | size
 
 

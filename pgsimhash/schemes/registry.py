@@ -21,6 +21,7 @@ import numpy as np
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.hashing.bits import NEAR_MAX, check_distance
 from pgsimhash.hashing.hashes import HashFunction, jenkins_64, murmur3_32_32, murmur3_64
+from pgsimhash.hashing.signature import PLAIN_TEXT
 from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, read_article
@@ -110,7 +111,8 @@ class Scheme:
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
-        signature, digest = signature_hashes(hashes, weights), _digest(words_of(article))
+        signature = marked(signature_hashes(hashes, weights), self)
+        digest = _digest(words_of(article))
         return Vote(vote(hashes, weights), signature, len(hashes), len(tokens), digest)
 
     def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
@@ -123,7 +125,7 @@ class Scheme:
         self._check_length(words.length, article)
         names, sums = sums_of_occurrences(words)
         hashes = self.hash_features(names)
-        signature = signature_hashes(hashes, sums / (sums + EVENED))
+        signature = marked(signature_hashes(hashes, sums / (sums + EVENED)), self)
         simhash = vote(hashes, weigh.damped(sums))
         unseen, _ = words.unseen
         return Vote(simhash, signature, len(hashes), words.length, _digest(words), unseen)
@@ -166,6 +168,11 @@ class Scheme:
 
 def _digest(words: WeightedWords) -> int:
     return mmh3.hash64(" ".join(words.lasting_words()).encode(errors="replace"), signed=False)[0]
+
+
+def marked(signature: int, scheme: Scheme) -> int:
+    """Return a signature with the mark of plain texts, if the scheme reads these."""
+    return signature | PLAIN_TEXT if scheme.extract is read_text else signature
 
 
 DEFAULT_SCHEME: Final[Scheme] = Scheme(

@@ -21,7 +21,7 @@ from pgsimhash.schemes.features import (
     short_words,
     without_joiners,
 )
-from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
+from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_scheme, marked
 
 BATCH_TEXTS: Final = 64  # texts read before the first simhash is yielded
 BATCH_CHARS: Final = 1_000_000  # characters of these texts together, without the last one
@@ -131,7 +131,7 @@ def _votes(scheme: Scheme, texts: Sequence[str]) -> list[TextVote | None]:
         try:
             simhash, signature, _, tokens, *_ = vote or scheme.vote(Article(text, text))
             is_short = tokens < scheme.min_tokens
-            votes.append(None if is_short else TextVote(simhash, signature))
+            votes.append(None if is_short else TextVote(simhash, marked(signature, scheme)))
         except PageError:
             votes.append(None)
     return votes

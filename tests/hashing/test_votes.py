@@ -154,6 +154,9 @@ def test_nearer_pages_need_less_in_common() -> None:
     limits = [containment_min(distance, 100, 60) for distance in range(20)]
     assert limits == sorted(limits)
     assert [limits[0], limits[-1]] == pytest.approx([0.6502, 0.9302])
+    plain = [containment_min(distance, 100 + 128, 60 + 128) for distance in range(20)]
+    assert plain == limits[:7] + [limits[6]] * 13
+    assert containment_min(8, 100 + 128, 60) == limits[8]
     assert containment_min(0, 100, 44) == containment_min(8, 100, 44) == pytest.approx(0.7502)
 
 
