@@ -1,13 +1,19 @@
 -- Marks of two pages, which override their simhashes.
 
 -- Marks the pages at two URLs as the same or different, at any distance, and decides again.
+--
+-- It replaces an earlier mark, unless it contradicts others: those of the URLs that marks join to the
+-- two, directly or indirectly.
 CREATE FUNCTION pgsimhash.mark(
     a text, b text, same boolean, collection text DEFAULT 'default'
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(collection, 2);
+    low constant text := least(a COLLATE "C", b COLLATE "C");
+    high constant text := greatest(a COLLATE "C", b COLLATE "C");
     unknown text;
+    against record;
 BEGIN
     IF num_nulls(a, b, same) > 0 THEN
         RAISE EXCEPTION 'a mark needs two URLs, and whether their pages are the same'
@@ -25,9 +31,34 @@ BEGIN
         RAISE EXCEPTION 'a mark needs two different URLs, and both are %', a
             USING ERRCODE = 'PS010', HINT = 'Give another URL.';
     END IF;
-    PERFORM
-        pgsimhash._put_mark(own_id, a, b, same),
-        pgsimhash._decide_again(collection, own_id, a, b, same);
+    DELETE FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id AND m.url_a = low AND m.url_b = high;
+    WITH RECURSIVE joined (mark_end, url) AS (
+        SELECT u, u FROM unnest(ARRAY[a, b]) AS u
+        UNION
+        SELECT j.mark_end, m.url
+        FROM joined AS j
+        CROSS JOIN LATERAL pgsimhash._marks_of(own_id, j.url) AS m
+        WHERE m.same
+    )
+    SELECT m.url_a, m.url_b INTO against
+    FROM joined AS x
+    JOIN joined AS y ON x.mark_end = a AND y.mark_end = b
+    JOIN pgsimhash.marks AS m
+        ON m.collection_id = own_id AND NOT m.same
+        AND m.url_a IN (x.url, y.url) AND m.url_b IN (x.url, y.url)
+    WHERE mark.same
+    UNION ALL
+    SELECT a, b FROM joined AS j WHERE NOT mark.same AND j.mark_end = a AND j.url = b
+    LIMIT 1;
+    IF against.url_a IS NOT NULL THEN
+        RAISE EXCEPTION 'other marks say that % and % are %',
+            against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
+            USING ERRCODE = 'PS015',
+            HINT = 'Remove one of these marks first (unmark, --remove).';
+    END IF;
+    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same) VALUES (own_id, low, high, same);
+    PERFORM pgsimhash._decide_again(collection, own_id, a, b, same);
 END
 $$;
 
@@ -48,45 +79,6 @@ BEGIN
         PERFORM pgsimhash._decide_again(unmark.collection, own_id, a, b, NULL);
     END IF;
     RETURN was_there;
-END
-$$;
-
--- Writes a mark, or replaces it, unless it contradicts other marks: those of the URLs that marks join
--- to the two, directly or indirectly.
-CREATE FUNCTION pgsimhash._put_mark(own_id integer, a text, b text, same boolean) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    low constant text := least(a COLLATE "C", b COLLATE "C");
-    high constant text := greatest(a COLLATE "C", b COLLATE "C");
-    against record;
-BEGIN
-    DELETE FROM pgsimhash.marks AS m
-    WHERE m.collection_id = own_id AND m.url_a = low AND m.url_b = high;
-    WITH RECURSIVE joined (mark_end, url) AS (
-        SELECT u, u FROM unnest(ARRAY[a, b]) AS u
-        UNION
-        SELECT j.mark_end, m.url
-        FROM joined AS j
-        CROSS JOIN LATERAL pgsimhash._marks_of(own_id, j.url) AS m
-        WHERE m.same
-    )
-    SELECT m.url_a, m.url_b INTO against
-    FROM joined AS x
-    JOIN joined AS y ON x.mark_end = a AND y.mark_end = b
-    JOIN pgsimhash.marks AS m
-        ON m.collection_id = own_id AND NOT m.same
-        AND m.url_a IN (x.url, y.url) AND m.url_b IN (x.url, y.url)
-    WHERE _put_mark.same
-    UNION ALL
-    SELECT a, b FROM joined AS j WHERE NOT _put_mark.same AND j.mark_end = a AND j.url = b
-    LIMIT 1;
-    IF against.url_a IS NOT NULL THEN
-        RAISE EXCEPTION 'other marks say that % and % are %',
-            against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
-            USING ERRCODE = 'PS015',
-            HINT = 'Remove one of these marks first (unmark, --remove).';
-    END IF;
-    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same) VALUES (own_id, low, high, same);
 END
 $$;
 

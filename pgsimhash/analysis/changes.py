@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from heapq import nlargest
 from typing import Any, ClassVar, Final, Literal
 
-from pgsimhash.analysis.block_pairs import BLOCKS_MAX, CHARS_MAX, aligned, blocks_of_text
-from pgsimhash.analysis.wording import shortened
+from pgsimhash.analysis.block_pairs import aligned, blocks_of_text
 from pgsimhash.errors import NotFoundError
 from pgsimhash.hashing.bits import band, hamming_distance
 from pgsimhash.html.blocks import SAME_TEMPLATE_MAX
@@ -150,45 +148,26 @@ def _compared(version: Version, first: Version, before: Version) -> Version:
         distance_to_first=hamming_distance(first.simhash, version.simhash),
         structure_distance=structure_distance,
         change=judge(distance, structure_distance, same=same),
-        words=kept_words(before.markdown, version.markdown),
+        words=changed_words(before.markdown, version.markdown),
     )
 
 
-def merged_changes(
-    before: str, after: str, *, paragraphs: int = 2, context: int = 9, longest: int = 300
-) -> tuple[list[list[tuple[str, str]]], int]:
-    """Return the places of two Markdown texts that changed most, and how many more there are.
+def changed_words(before: str | None, after: str | None) -> list[list[tuple[str, str]]] | None:
+    """Return where two Markdown texts differ, as ``words`` of :class:`WithWords`.
 
-    Each is a list of runs of words: ``same``, ``gone`` or ``new``, of at most ``longest``
-    characters, and of five times as many together. A paragraph that only moved is no change.
+    A paragraph that only moved is no change. Without one of the texts it is None.
     """
-    pairs = aligned(*(blocks_of_text(_unmarked(text)) for text in (before, after)))
-    found = [pair.runs(context) for pair in pairs if pair.kind not in ("same", "moved")]
-
-    def rank(place: int) -> tuple[bool, int]:
-        # Changed words in their context say more than whole paragraphs.
-        sizes = [len(text) for text, kind in found[place] if kind != "same"]
-        return len(sizes) < len(found[place]), sum(sizes)
-
-    places = nlargest(paragraphs, range(len(found)), key=rank)
-    return [_cut(found[place], longest) for place in sorted(places)], len(found) - len(places)
-
-
-def _cut(runs: list[tuple[str, str]], longest: int) -> list[tuple[str, str]]:
-    kept, room = list[tuple[str, str]](), 5 * longest
-    for text, kind in runs:
-        kept.append((shortened(text, longest), kind))
-        room -= len(kept[-1][0])
-        if room < 0:
-            return [*kept, ("…", "same")]
-    return kept
-
-
-def kept_words(before: str | None, after: str | None) -> list[list[tuple[str, str]]] | None:
-    """Return all places where kept Markdown changed; None unless both versions have some."""
     if before is None or after is None:
         return None
-    return merged_changes(before, after, paragraphs=2 * BLOCKS_MAX, context=3, longest=CHARS_MAX)[0]
+    pairs = aligned(*(blocks_of_text(_unmarked(text)) for text in (before, after)))
+    places = [pair.runs(3) for pair in pairs if pair.kind not in ("same", "moved")]
+
+    def size(runs: list[tuple[str, str]]) -> tuple[bool, int]:
+        # Changed words in their context say more than whole paragraphs.
+        sizes = [len(text) for text, kind in runs if kind != "same"]
+        return len(sizes) < len(runs), sum(sizes)
+
+    return sorted(places, key=size, reverse=True)
 
 
 def _unmarked(markdown: str) -> str:

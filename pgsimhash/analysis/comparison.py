@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from heapq import nlargest
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of, blocks_of_text
 from pgsimhash.analysis.changes import known_distance, stored_versions
@@ -26,9 +26,9 @@ from pgsimhash.hashing.bits import (
 from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import SourcePage, json_values
-from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import check_url
-from pgsimhash.pages.values import BytesLike, checked_size, frozen
+from pgsimhash.pages.values import BytesLike, checked_size
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.schemes.features import BlockWeights, words_of
@@ -200,7 +200,7 @@ def compare_pages(
             return _stored_side(store, page)
         if store is not None and isinstance(page, SourcePage):
             page = store._selected(page, {}, store._rules())
-        return read_side(page, recipe)
+        return _read_side(page, recipe)
 
     first, second = side(a), side(b)
     found = compared(first, second, recipe, layout, limit)
@@ -229,14 +229,7 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
     if a.article is not None and b.article is not None:
         votes = [scheme.weigh(scheme.tokenize(side.text), side) for side in (a.article, b.article)]
         agreement, shared = _agreement(*votes)
-        weigh = scheme.weigh
-        own = (
-            blocks_of(article, weigh)
-            if isinstance(weigh, BlockWeights)
-            else blocks_of_text(article.markdown)
-            for article in (a.article, b.article)
-        )
-        blocks = tuple(aligned(*own))
+        blocks = aligned_blocks(a.article, b.article, scheme)
     return Comparison(
         a=a,
         b=b,
@@ -255,39 +248,43 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
     )
 
 
-def read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
-    """Return the side of a page's HTML, read by ``scheme``.
+def aligned_blocks(a: Article, b: Article, scheme: Scheme) -> tuple[BlockPair, ...]:
+    """Return the text blocks of both, or of a scheme that does not weigh blocks, the paragraphs."""
+    weigh = scheme.weigh
+    own = (
+        blocks_of(article, weigh)
+        if isinstance(weigh, BlockWeights)
+        else blocks_of_text(article.markdown)
+        for article in (a, b)
+    )
+    return tuple(aligned(*own))
 
-    Raises:
-        PageError: the page has no fingerprint (too short, too large, not HTML, ...).
-    """
+
+def _read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
     if not isinstance(page, SourcePage):
         checked_size(page)
-        html, url, charset, selectors = frozen(page), None, None, NO_SELECTORS
+        page = SourcePage(cast(str, None), cast(str, page))
     else:
         checked_size(page.html)
         check_url(page.url)
-        html, url, charset = page.html, page.url, page.charset
-        selectors = Selectors(page.content, page.ignore)
-    article, vote = read_and_vote(html, url, charset, scheme, selectors)
+    given, selectors = (page.html, page.url, page.charset), Selectors(page.content, page.ignore)
+    article, vote = read_and_vote(*given, scheme, selectors)
     cut = None
     if any(selectors):
-        words, left = (
-            words_of(each).length for each in (scheme.extract(html, url, charset), article)
-        )
+        words, left = (words_of(each).length for each in (scheme.extract(*given), article))
         missing = " (content selects nothing)" if article.content_missing else ""
         cut = f"{words - left:,} of {words:,} words by {selectors}{missing}"
     return Side(
-        vote.simhash,
-        url,
-        article.title,
-        None if not isinstance(page, SourcePage) else page.fetched_at,
-        vote.signature,
-        article.structure,
-        article.canonical_url,
-        article,
-        "page",
-        cut,
+        simhash=vote.simhash,
+        url=page.url,
+        title=article.title,
+        fetched_at=page.fetched_at,
+        signature=vote.signature,
+        structure=article.structure,
+        canonical_url=article.canonical_url,
+        article=article,
+        origin="page",
+        cut=cut,
     )
 
 

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import chain, islice
 from typing import Final, Literal, NamedTuple
 
-from pgsimhash.analysis.changes import WithWords, kept_words
+from pgsimhash.analysis.changes import WithWords, changed_words
 from pgsimhash.errors import NotFoundError
 from pgsimhash.pages.records import RunRecord
 from pgsimhash.store import Store
@@ -116,7 +116,7 @@ def _changes(
                 texts = dict(calls.fetch("kept_markdown", page_ids=list(chain(*page_ids))))
             for change in batch:
                 before, after = map(texts.get, (change.earlier_page_id, change.later_page_id))
-                yield replace(change, words=kept_words(before, after))
+                yield replace(change, words=changed_words(before, after))
 
 
 def first_of_each(changes: Iterable[CrawlChange], most: int) -> Outcomes:

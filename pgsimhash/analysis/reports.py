@@ -13,8 +13,8 @@ import numpy as np
 
 from pgsimhash.analysis.block_pairs import BlockPair
 from pgsimhash.analysis.canonical_links import PROBLEMS, canonical_problems
-from pgsimhash.analysis.changes import VALUES, Version, compared_versions, merged_changes
-from pgsimhash.analysis.comparison import Side, compared
+from pgsimhash.analysis.changes import VALUES, Version, compared_versions
+from pgsimhash.analysis.comparison import aligned_blocks
 from pgsimhash.analysis.wording import byte_size, counted, listed, share_in_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance, to_bigint
@@ -22,7 +22,7 @@ from pgsimhash.pages.records import CollectionStatus, RunRecord, json_values
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import get_scheme
 from pgsimhash.search.clusters import CANONICAL, Cluster, ClusterPage, Linkage, Score, scorer
-from pgsimhash.search.layout import DISTANCE_MAX, get_layout
+from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store
 from pgsimhash.store.clusters import clusters as clusters_of
 from pgsimhash.store.lookups import Calls, read_status
@@ -119,8 +119,7 @@ class Nearest(NamedTuple):
 class ChangedPage(NamedTuple):
     """A page with several versions, whose content changed by ``bits_moved`` in total.
 
-    ``last`` is the present version, compared with the one ``before``. ``paragraphs`` are runs of
-    ``same``, ``gone`` and ``new`` words, of which ``more`` are left out.
+    ``last`` is the present version, compared with the one ``before``.
     """
 
     url: str
@@ -128,8 +127,6 @@ class ChangedPage(NamedTuple):
     versions: int
     before: datetime
     last: Version
-    paragraphs: list[list[tuple[str, str]]]
-    more: int
 
 
 class Member(NamedTuple):
@@ -248,20 +245,15 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the collection's counters as JSON values, and the other figures as "report"."""
-        numbers = (
-            "pages",
-            "copies",
-            "noindex",
-            "html_bytes",
-            "copy_bytes",
-            "all_hosts",
-            "all_runs",
+        figures = (
+            *("made_at", "distance", "linkage", "pages", "copies", "noindex", "html_bytes"),
+            *("copy_bytes", "all_hosts", "all_runs", "all_clusters", "clustered_pages"),
+            "all_changed",
         )
-        lengths = ("all_clusters", "clustered_pages", "all_changed")
         return {
             **self.status.as_json(),
             "report": {
-                **json_values(self, "made_at", "distance", "linkage", *numbers, *lengths),
+                **json_values(self, *figures),
                 "causes": [{"name": each.name, "copies": each.copies} for each in self.causes],
                 "hosts": [
                     {
@@ -356,9 +348,7 @@ def _host(values: dict[str, Any]) -> HostFigures:
 
 def _changed(calls: Calls, url: str, moved: int, versions: int, **_: int) -> ChangedPage:
     first, last = compared_versions(calls.stored_pages([url], VALUES, versions=2))
-    texts = ((version.markdown or "")[:_CHARS] for version in (first, last))
-    paragraphs, more = merged_changes(*texts)
-    return ChangedPage(url, moved, versions, first.fetched_at, last, paragraphs, more)
+    return ChangedPage(url, moved, versions, first.fetched_at, last)
 
 
 def _nearest(
@@ -437,14 +427,11 @@ def _blocks(calls: Calls, *urls: str) -> tuple[BlockPair, ...]:
         scheme = get_scheme(collection.scheme)
     except ArgumentError:  # a scheme of another program
         return ()
-    pages = {page["url"]: page for page in calls.stored_pages(urls, ("url", "simhash", "markdown"))}
-    if not all((pages.get(url) or {}).get("markdown") for url in urls):
-        return ()
+    pages = {page["url"]: page for page in calls.stored_pages(urls, ("url", "markdown"))}
     a, b = (
-        Side(
-            pages[url]["simhash"],
-            article=kept_article(pages[url]["markdown"][:_CHARS], None, scheme.name),
-        )
+        kept_article((pages[url]["markdown"] or "")[:_CHARS] or None, None, scheme.name)
+        if url in pages
+        else None
         for url in urls
     )
-    return compared(a, b, scheme, get_layout(collection.layout), collection.default_distance).blocks
+    return aligned_blocks(a, b, scheme) if a and b else ()

@@ -4,11 +4,12 @@ Page A stands above a line, page B is mirrored below it. A bar is a block of tex
 number of words and its height its weight, so its area is its share of the vote.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple
 
-from pgsimhash.analysis.block_pairs import Block, BlockPair
+from pgsimhash.analysis.block_pairs import BlockPair
 
 _NARROW: Final = 0.004  # narrower neighbours of a kind are one bar of their mean height
 _MERGED_MAX: Final = 0.05
@@ -41,83 +42,55 @@ class Part(NamedTuple):
     places: tuple[str, ...]
 
 
-class _Item(NamedTuple):
-    kind: str
-    words: int
-    a: tuple[float, float, float] | None
-    b: tuple[float, float, float] | None
-
-
 def bars(pairs: Sequence[BlockPair]) -> Iterator[Bar]:
     """Yield the bars of two pages, from left to right."""
     whole = sum(pair.words for pair in pairs)
     at = 0.0
-    for item in _merged(pairs, whole):
-        width = item.words / whole
-        for is_a, sums in ((True, item.a), (False, item.b)):
-            if sums is not None:
-                words, mass, off = sums
-                yield Bar(is_a, at, width, mass / words, 1.0 - off / words)
+    for group in _merged(pairs, whole):
+        width = sum(pair.words for pair in group) / whole
+        for is_a in (True, False):
+            own = [(pair, block) for pair in group if (block := pair.a if is_a else pair.b)]
+            if words := sum(block.words for _, block in own):
+                mass = sum(block.words * block.weight for _, block in own)
+                alone = sum(block.words * pair.unshared(block) for pair, block in own)
+                yield Bar(is_a, at, width, mass / words, 1.0 - alone / words)
         at += width
 
 
-def _merged(pairs: Sequence[BlockPair], whole: int) -> Iterator[_Item]:
-    """Yield what is drawn as one: a pair, or narrow neighbours of the same kind."""
-    before: _Item | None = None
+def _merged(pairs: Sequence[BlockPair], whole: int) -> list[list[BlockPair]]:
+    """Return what is drawn as one: a pair, or narrow neighbours of the same kind."""
+    groups: list[list[BlockPair]] = []
+    before, words = None, 0
     for pair in pairs:
-        kind = "".join(name for name, block in (("a", pair.a), ("b", pair.b)) if block)
-        kind += " moved" if pair.kind == "moved" else ""
-        own = _Item(kind, pair.words, _sums(pair, pair.a), _sums(pair, pair.b))
-        if (
-            before is not None
-            and before.kind == kind
-            and min(before.words, own.words) < _NARROW * whole
-            and before.words < _MERGED_MAX * whole
-        ):
-            words = before.words + own.words
-            before = _Item(kind, words, _added(before.a, own.a), _added(before.b, own.b))
-            continue
-        if before is not None:
-            yield before
-        before = own
-    if before is not None:
-        yield before
-
-
-def _sums(pair: BlockPair, block: Block | None) -> tuple[float, float, float] | None:
-    if block is None:
-        return None
-    return block.words, block.words * block.weight, block.words * pair.unshared(block)
-
-
-def _added(
-    one: tuple[float, float, float] | None, other: tuple[float, float, float] | None
-) -> tuple[float, float, float] | None:
-    if one is None or other is None:
-        return None
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+        kind = pair.kind == "moved", pair.a is None, pair.b is None
+        is_narrow = min(words, pair.words) < _NARROW * whole and words < _MERGED_MAX * whole
+        if kind == before and is_narrow:
+            groups[-1].append(pair)
+            words += pair.words
+        else:
+            groups.append([pair])
+            before, words = kind, pair.words
+    return groups
 
 
 def parts(pairs: Sequence[BlockPair]) -> Iterator[Part]:
     """Yield the parts of a skyline: the loud text, and what is around it."""
     whole = sum(pair.words for pair in pairs)
-    for is_quiet, run in groupby(_smoothed(pairs, whole), key=lambda item: item[0]):
-        own = [pair for _, pair in run]
-        share = max(
-            sum(pair.a.share for pair in own if pair.a), sum(pair.b.share for pair in own if pair.b)
-        )
-        yield Part(is_quiet, sum(pair.words for pair in own) / whole, share, places(own))
-
-
-def _smoothed(pairs: Sequence[BlockPair], whole: int) -> Iterator[tuple[bool, BlockPair]]:
-    loud = [at for at, pair in enumerate(pairs) if not pair.is_quiet]
-    quiet = [True] * len(pairs)
-    for at in loud:
-        quiet[at] = False
+    quiet = [pair.is_quiet for pair in pairs]
+    loud = [at for at, is_quiet in enumerate(quiet) if not is_quiet]
     for left, right in pairwise(loud):
         if sum(pair.words for pair in pairs[left + 1 : right]) < _GAP * whole:
-            quiet[left : right + 1] = [False] * (right - left + 1)
-    yield from zip(quiet, pairs, strict=True)
+            quiet[left:right] = [False] * (right - left)
+    for is_quiet, run in groupby(zip(quiet, pairs, strict=True), key=itemgetter(0)):
+        own = [pair for _, pair in run]
+        words = sum(pair.words for pair in own)
+        yield Part(is_quiet, words / whole, larger_share(own), places(own))
+
+
+def larger_share(pairs: Iterable[BlockPair]) -> float:
+    """Return the larger share of a page's vote that these blocks have."""
+    shares = [(pair.a.share if pair.a else 0, pair.b.share if pair.b else 0) for pair in pairs]
+    return max(map(sum, zip(*shares, strict=True)))
 
 
 def places(pairs: Sequence[BlockPair]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from math import comb
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pgsimhash.analysis.skyline import Bar, bars, places
+from pgsimhash.analysis.skyline import Bar, bars, larger_share, places
 from pgsimhash.analysis.wording import counted, listed, percent, shortened
 from pgsimhash.hashing.bits import BITS
 
@@ -167,10 +167,7 @@ _WHERE: Final = {
 
 def _fold_summary(rows: Sequence[Row], quiet: bool) -> str:
     pairs = [row.pair for row in rows]
-    share = max(
-        sum(pair.a.share for pair in pairs if pair.a), sum(pair.b.share for pair in pairs if pair.b)
-    )
-    vote = f"{percent(share)} of the vote"
+    vote = f"{percent(larger_share(pairs))} of the vote"
     if not quiet:
         return f"{counted(len(rows), 'more block')}, {_WHERE[rows[0].kind]}: {vote}"
     kinds = Counter(row.kind for row in rows if row.kind not in ("same", "moved"))

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypedDict
 from pgsimhash.errors import check_number, check_type, invalid_argument
 from pgsimhash.pages.records import json_values
 from pgsimhash.pages.selectors import Selectors
-from pgsimhash.pages.values import ALWAYS, check_age
+from pgsimhash.pages.values import check_age
 
 __all__ = ["MatchOptions", "PolicySettings"]
 
@@ -121,10 +121,9 @@ class PolicySettings:
         given = self.ignore_parameters or ""
         if len(given) > 1_000 or not _PARAMETERS.fullmatch(given):
             raise invalid_argument(f"{names}, not {self.ignore_parameters!r}")
-        for age in (self.max_age, self.expire_after, self.refetch_after):
-            check_type(age, timedelta | None, "an age is a timedelta, such as timedelta(days=90)")
-            if age is not None and (age is not self.refetch_after or age != ALWAYS):
-                check_age(age)
+        for age in (self.max_age, self.expire_after):
+            check_age(age)
+        check_age(self.refetch_after, always=True)
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are not None, by name."""

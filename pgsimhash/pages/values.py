@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from reprlib import repr as short_repr
-from typing import Final
+from typing import Final, TypeVar
 
 from pgsimhash.errors import PageError, check_number, check_type, invalid_argument
 
@@ -28,6 +28,7 @@ ALWAYS: Final = timedelta()
 _WITH_VALUES: Final = frozenset(
     ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]
 )
+_Age = TypeVar("_Age", bound=timedelta | None)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
@@ -105,11 +106,15 @@ def check_time(time: datetime) -> datetime:
     )
 
 
-def check_age(age: timedelta) -> timedelta:
-    """Return ``age`` unchanged; it is positive, and does not reach back before the year 1."""
-    if not isinstance(age, timedelta):
-        raise invalid_argument(f"an age is a timedelta, such as timedelta(days=90), not {age!r}")
-    if age <= timedelta(0):
+def check_age(age: _Age, *, always: bool = False) -> _Age:
+    """Return ``age`` unchanged; it is None, or positive and does not reach back before the year 1.
+
+    :data:`ALWAYS` is an age where it can be ``always``.
+    """
+    if age is None or (always and age == ALWAYS):
+        return age
+    check_type(age, timedelta, "an age is a timedelta, such as timedelta(days=90)")
+    if age <= ALWAYS:
         raise invalid_argument(f"an age must be above 0, such as 90 days, not {age}")
     if age >= datetime.now(UTC) - datetime.min.replace(tzinfo=UTC):
         raise invalid_argument(

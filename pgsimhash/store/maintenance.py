@@ -197,8 +197,7 @@ class Maintenance:
         :meth:`seen`. Policies have ``expire_after``. ``progress`` receives the number of pages
         deleted so far.
         """
-        if older_than is not None:
-            check_age(older_than)
+        check_age(older_than)
         return self._delete_in_batches(progress, "expire_batch", older_than=older_than)
 
     def delete_page(self, url: str) -> Deletion:

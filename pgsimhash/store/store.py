@@ -34,7 +34,7 @@ from pgsimhash.pages.records import (
 )
 from pgsimhash.pages.selectors import Selectors, policy_selectors
 from pgsimhash.pages.urls import check_url, host_of
-from pgsimhash.pages.values import ALWAYS, MAX_BYTES, BytesLike, check_age, check_time
+from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import CANONICAL, Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
@@ -263,8 +263,7 @@ class Store(Maintenance):
     def _ask(
         self, name: str, number: int, older_than: timedelta | None, function: str, **asked: object
     ) -> list[Sequence[Any]]:
-        check_type(older_than, timedelta | None, "an age is a timedelta, such as timedelta(days=7)")
-        age = older_than if older_than in (None, ALWAYS) else check_age(older_than)
+        age = check_age(older_than, always=True)
         parameters = {"collection": self.collection.name, "older_than": age, **asked}
 
         def look_up() -> list[Sequence[Any]]:

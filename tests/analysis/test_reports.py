@@ -12,9 +12,10 @@ import pytest
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import reports
 from pgsimhash.analysis.canonical_links import cluster_rows
-from pgsimhash.analysis.changes import merged_changes
+from pgsimhash.analysis.changes import WithWords, changed_words
 from pgsimhash.analysis.reports import Cause, HostFigures
 from pgsimhash.html_reports import report_page
+from pgsimhash.html_reports.changes import first_places
 from pgsimhash.pages.records import PageRecord
 from tests.conftest import ROOT
 
@@ -246,24 +247,26 @@ def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
     assert "2 pages have more than one version." in report_page(report)
 
 
-def test_what_changed_is_merged_into_short_paragraphs() -> None:
+def test_the_largest_changes_come_first_and_are_shown_shortened() -> None:
     same = " ".join(f"word{n}" for n in range(40))
     moved = "A paragraph that only moves is no change."
     both = "A second part that nobody changed\n\nof two paragraphs that stay there."
-    before = f"# Tides\n\n{moved}\n\n{same} of 1,496 boats\n\n{both}\n\n"
-    before += "Gone **with** the [wind](https://a.example/)."
+    before = f"# Tides\n\nGone **with** the [wind](https://a.example/).\n\n{moved}\n\n"
+    before += f"{same} of 1,496 boats\n\n{both}"
     after = f"# Tides\n\n{same} of 1,521 boats\n\n{both}\n\n{moved}\n\n{'無' * 5000}"
-    (paragraph, other), more = merged_changes(before, after)
-    assert paragraph[1:] == [("1,496", "gone"), ("1,521", "new"), ("boats", "same")]
-    (start, kind) = paragraph[0]
-    assert (start, kind) == ("… " + " ".join([f"word{n}" for n in range(32, 40)] + ["of"]), "same")
-    assert (other, more) == ([(f"{'無' * 150} …", "new")], 1)
-    (_, *rest), more = merged_changes(before, after, paragraphs=3)
-    assert (rest[0], more) == ([("Gone with the wind.", "gone")], 0)
+    words = changed_words(before, after)
+    assert words is not None
+    paragraph, long, gone = words
+    assert paragraph == [
+        ("… word38 word39 of", "same"), ("1,496", "gone"), ("1,521", "new"), ("boats", "same"),
+    ]  # fmt: skip
+    assert (long, gone) == ([("無" * 5000, "new")], [("Gone with the wind.", "gone")])
+    shown, more = first_places(WithWords(words=[*words, gone]))
+    assert (shown, more) == ([paragraph, [(f"{'無' * 150} …", "new")], gone], 1)
     many = " ".join(f"same{n} old{n}" for n in range(2000))
-    ((long,), _) = merged_changes(many, many.replace("old", "new"))
-    assert sum(len(text) for text, _ in long) < 2000
-    assert merged_changes("", "") == ([], 0)
+    ((line,), _) = first_places(WithWords(words=changed_words(many, many.replace("old", "new"))))
+    assert sum(len(text) for text, _ in line) < 2000
+    assert (changed_words("", ""), changed_words("", None)) == ([], None)
 
 
 def test_shown_items_are_limited_and_counts_are_not(
