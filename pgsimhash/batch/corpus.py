@@ -2,11 +2,11 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from pgsimhash.batch.originals import (
     SAMPLE,
@@ -35,10 +35,6 @@ class Outcome(NamedTuple):
     too_short: int
     without_text: int
     scheme: str
-
-
-class _Write(Protocol):
-    def __call__(self, rows: Any, keep: Sequence[bool]) -> None: ...
 
 
 def dedup(
@@ -156,7 +152,7 @@ def _fields(line: bytes, path: Path) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _writer(path: Path, output: Path) -> Iterator[_Write]:
+def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]], None]]:
     """Lend a function that writes those of the rows of a file that are kept."""
     with ExitStack() as stack:
         file = stack.enter_context(replacing(output))

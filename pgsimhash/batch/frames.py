@@ -87,9 +87,8 @@ def mark_duplicates(
         ignore: CSS selectors of what does not count.
     """
     native = _checked_frame(frame)
+    check_added(kind, native.columns, COLUMNS)
     names = _names(native, id_column)
-    if kind not in ("text", "html"):
-        raise invalid_argument(f"kind must be text or html, not {kind!r}")
     named = None if scheme is None else get_scheme(scheme)
     if distance is not None:
         check_distance(distance, DISTANCE_MAX)
@@ -111,13 +110,24 @@ def mark_duplicates(
 
     originals = find_originals(rows, limit, jobs, verify=verify)
     label = nw.Int64() if names is None else names.dtype
-    types = (nw.UInt64(), nw.Boolean(), label, nw.Int64(), nw.String(), label)
-    columns = _columns(rows, originals, labels)
-    series = (
-        _series(native, name, values, dtype)
-        for name, values, dtype in zip(COLUMNS, columns, types, strict=True)
-    )
+    columns: dict[str, tuple[Any, list[Any]]] = {
+        "simhash": (nw.UInt64(), [row.simhash for row in rows]),
+        "is_duplicate": (nw.Boolean(), [one is not None for one in originals]),
+        "duplicate_of": (label, [one and labels[one.row] for one in originals]),
+        "distance": (nw.Int64(), [one and one.distance for one in originals]),
+        "reason": (nw.String(), list(map(_reason, originals, rows))),
+        "cluster": (label, [labels[row] for row in first_originals(originals)]),
+    }
+    series = (_series(native, name, *column) for name, column in columns.items())
     return cast(Frame, native.with_columns(*series).to_native())
+
+
+def check_added(kind: str, columns: Sequence[str], added: Sequence[str]) -> None:
+    """Raise unless cells of this kind can be read, and the frame lacks the columns to add."""
+    if kind not in ("text", "html"):
+        raise invalid_argument(f"kind must be text or html, not {kind!r}")
+    if clashes := [name for name in added if name in columns]:
+        raise invalid_argument(f"the frame already has a column {clashes[0]!r}; rename it first")
 
 
 def read_cells(
@@ -147,22 +157,10 @@ def read_cells(
     return [Cell(reason="null") if cell is None else next(results) for cell in cells]
 
 
-def _columns(
-    rows: Sequence[Cell], originals: Sequence[Original | None], labels: Sequence[Any]
-) -> Iterator[Sequence[Any]]:
-    """Yield the values of :data:`COLUMNS`."""
-    yield [row.simhash for row in rows]
-    yield [one is not None for one in originals]
-    yield [None if one is None else labels[one.row] for one in originals]
-    yield [one and one.distance for one in originals]
-    yield [_reason(one, row.reason) for one, row in zip(originals, rows, strict=True)]
-    yield [labels[row] for row in first_originals(originals)]
-
-
-def _reason(original: Original | None, unread: str | None) -> str:
+def _reason(original: Original | None, cell: Cell) -> str:
     if original is None:
-        return unread or "first_seen"
-    if unread is not None:
+        return cell.reason or "first_seen"
+    if cell.reason is not None:
         return "same_text"
     return "within_distance" if original.distance else "same_simhash"
 
@@ -187,9 +185,7 @@ def _names(frame: nw.DataFrame[Any], id_column: str | None) -> nw.Series[Any] | 
     return cast("nw.Series[Any]", nw.from_native(index.to_series(), series_only=True))
 
 
-def _series(
-    frame: nw.DataFrame[Any], name: str, values: Sequence[Any], dtype: Any
-) -> nw.Series[Any]:
+def _series(frame: nw.DataFrame[Any], name: str, dtype: Any, values: list[Any]) -> nw.Series[Any]:
     if frame.implementation.is_pandas_like() and dtype not in (nw.Boolean, nw.String):
         # NumPy integers have no null, and floats have too few bits.
         kind = str(dtype) if dtype.is_integer() else None
@@ -206,16 +202,12 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
             raise TypeError("this one is a single column: make a frame with it")
         if isinstance(known, nw.LazyFrame):
             raise TypeError("this one is lazy, so its rows have no order yet: pass its collect()")
-        native: nw.DataFrame[Any] = nw.from_native(cast(Any, frame), eager_only=True)
-        names = native.columns
+        return nw.from_native(cast(Any, frame), eager_only=True)
     except Exception as error:  # narwhals has a class for each
         raise invalid_argument(
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}"
         ) from error
-    if clashes := [name for name in COLUMNS if name in names]:
-        raise invalid_argument(f"the frame already has a column {clashes[0]!r}; rename it first")
-    return native
 
 
 def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> list[Any]:

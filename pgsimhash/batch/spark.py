@@ -32,7 +32,7 @@ with requires("pgsimhash.batch.spark", "PySpark 4", extra="spark"):
     from pyspark.sql import functions as sql
     from pyspark.sql.pandas.functions import pandas_udf
 
-    from pgsimhash.batch.frames import Kind, read_cells
+    from pgsimhash.batch.frames import Kind, check_added, read_cells
 
 __all__ = ["clusters", "find", "fingerprint", "pairs", "read_simhashes"]
 
@@ -67,17 +67,13 @@ def fingerprint(
     schemes use. ``content`` and ``ignore`` are CSS selectors, as of pages in a store. The scheme
     is pickled for the workers.
     """
-    if kind not in ("text", "html"):
-        raise invalid_argument(f"kind must be text or html, not {kind!r}")
+    check_added(kind, frame.columns, ("simhash", "reason"))
     default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
     recipe = get_scheme(default if scheme is None else scheme)
     selectors = checked_selectors(recipe, Selectors(content, ignore))
     _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
     if url_column is not None:
         _check_column(frame, url_column, ("string",))
-    clashes = [name for name in ("simhash", "reason") if name in frame.columns]
-    if clashes:
-        raise invalid_argument(f"the frame already has a column {clashes[0]!r}; rename it first")
 
     def read_batch(cells: Any, urls: Any) -> Any:
         read = read_cells(_plain(cells), _plain(urls), kind, recipe, selectors=selectors)

@@ -260,14 +260,9 @@ def pairs(store: pgsimhash.Store, distance: int | None, as_csv: bool) -> None:
 @options.flag("--save", "Replace the collection's rows of the table clusters instead of printing.")
 @options.parquet("the pages of clusters to this file instead of stdout")
 @options.as_csv
-@options.collection_and_dsn
+@options.with_store
 def clusters(
-    save: bool,
-    parquet: str | None,
-    as_csv: bool,
-    collection: str,
-    dsn: str | None,
-    **grouping: Any,
+    store: pgsimhash.Store, save: bool, parquet: str | None, as_csv: bool, **grouping: Any
 ) -> None:
     """Group the near-duplicates of a collection.
 
@@ -275,10 +270,7 @@ def clusters(
     """
     if save + bool(parquet) + as_csv > 1:
         raise click.UsageError("give one of --save, --parquet and --csv")
-    with (
-        pgsimhash.connect(dsn, collection=collection, create=False) as store,
-        show.progress_bar("clusters", pages=False) as progress,
-    ):
+    with show.progress_bar("clusters", pages=False) as progress:
         if save:
             count = store.save_clusters(**grouping, progress=progress)
             show.message(f"{count:,} clusters saved")
@@ -289,15 +281,16 @@ def clusters(
 
             count = write_clusters(parquet, all_clusters)
             show.message(f"{count:,} clusters in {parquet}")
-            return
-        if not as_csv:
-            terminal.rows((cluster.as_json() for cluster in all_clusters), terminal.CLUSTERS)
-            return
-        from pgsimhash.analysis.canonical_links import COLUMNS, cluster_rows
+        elif as_csv:
+            from pgsimhash.analysis.canonical_links import COLUMNS, cluster_rows
 
-        bits = store.collection.checked_distance(grouping["distance"], DISTANCE_MAX)
-        rows = chain.from_iterable(cluster_rows(cluster, bits) for cluster in all_clusters)
-        show.rows(rows, COLUMNS)
+            bits = store.collection.checked_distance(grouping["distance"], DISTANCE_MAX)
+            show.rows(
+                chain.from_iterable(cluster_rows(cluster, bits) for cluster in all_clusters),
+                COLUMNS,
+            )
+        else:
+            terminal.rows((cluster.as_json() for cluster in all_clusters), terminal.CLUSTERS)
 
 
 @analyse.command()

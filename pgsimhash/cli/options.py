@@ -217,11 +217,6 @@ def known_collections(
     return [name for name in names if name.startswith(incomplete)]
 
 
-def known_collection(name: str) -> Option:
-    """Return an argument with the name of a collection."""
-    return click.argument(name, shell_complete=known_collections)
-
-
 def one_collection(help_text: str, **default: Any) -> Option:
     """Return ``--collection``."""
     return click.option("--collection", shell_complete=known_collections, help=help_text, **default)
@@ -233,15 +228,28 @@ collection_and_dsn: Final = _all_of(
 )
 
 
-def with_store(command: Command) -> Command:
-    """Add :data:`collection_and_dsn`; the command gets the open store as its first argument."""
+def _with_open_store(argument: str, *added: Option) -> Option:
+    """Return an option that adds these; the command gets the open store as its first argument."""
 
-    @wraps(command)
-    def with_open_store(*arguments: Any, collection: str, dsn: str | None, **options: Any) -> None:
-        with connect(dsn, collection=collection, create=False) as store:
-            command(store, *arguments, **options)
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def with_open_store(*arguments: Any, dsn: str | None, **options: Any) -> None:
+            with connect(dsn, collection=options.pop(argument), create=False) as store:
+                command(store, *arguments, **options)
 
-    return collection_and_dsn(with_open_store)
+        return _all_of(*added)(with_open_store)
+
+    return add
+
+
+with_store: Final = _with_open_store("collection", collection_and_dsn)
+
+
+def with_named_store(argument: str) -> Option:
+    """Return :data:`with_store` for a collection that an argument names."""
+    return _with_open_store(
+        argument, click.argument(argument, shell_complete=known_collections), dsn
+    )
 
 
 clusters: Final = _all_of(

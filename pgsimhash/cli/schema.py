@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -145,22 +145,18 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     from pgsimhash.store.collection import collection_names
     from pgsimhash.store.maintenance import foreign_objects
 
+    def violations() -> Iterator[Violation]:
+        # Once, also without a collection.
+        yield from foreign_objects(connection)
+        for name in [collection] if collection else collection_names(connection):
+            with pgsimhash.connect(connection, collection=name, create=False) as store:
+                yield from (row for row in store.check(repair=repair) if row.object is None)
+
     count = repaired = 0
-
-    def report(violations: Iterable[Violation]) -> None:
-        nonlocal count, repaired
-        for violation in violations:
-            if not show.for_people() or count < terminal.ROWS:
-                terminal.record(violation.as_json())
-            count += 1
-            repaired += violation.repaired
-
-    # Once, also without a collection.
-    report(foreign_objects(connection))
-    for name in [collection] if collection else collection_names(connection):
-        with pgsimhash.connect(connection, collection=name, create=False) as store:
-            violations = store.check(repair=repair)
-            report(violation for violation in violations if violation.object is None)
+    for count, violation in enumerate(violations(), start=1):
+        if not show.for_people() or count <= terminal.ROWS:
+            terminal.record(violation.as_json())
+        repaired += violation.repaired
     show.message(
         f"{count} found, {repaired} of them repaired." if count else "No violations were found."
     )
@@ -214,36 +210,33 @@ def create(connection: Connection, name: str, **settings: Any) -> None:
 
 
 @collection.command("set")
-@options.known_collection("name")
+@options.with_named_store("name")
 @options.distance("as it is")
 @_markdown_option("as before")
-@options.dsn
-def change(name: str, dsn: str | None, **settings: Any) -> None:
+def change(store: pgsimhash.Store, **settings: Any) -> None:
     """Change the settings of a collection.
 
     Existing verdicts stay; `collection rebuild` repeats them. Prints the collection as a JSON line.
     """
     if all(value is None for value in settings.values()):
         raise click.UsageError("give at least one of --distance and --keep-markdown")
-    with pgsimhash.connect(dsn, collection=name, create=False) as store:
-        store.change_settings(**settings)
-        terminal.record(store.collection.as_json())
+    store.change_settings(**settings)
+    terminal.record(store.collection.as_json())
 
 
 @collection.command()
-@options.known_collection("old")
+@options.with_named_store("old")
 @click.argument("new")
 @options.flag("--swap", "Swap the names of two collections.")
-@options.dsn
-def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
+def rename(store: pgsimhash.Store, new: str, swap: bool) -> None:
     """Rename a collection, or swap the names of two with --swap."""
-    with pgsimhash.connect(dsn, collection=old, create=False) as store:
-        store.rename(new, swap=swap)
+    old = store.collection.name
+    store.rename(new, swap=swap)
     terminal.record({"name": new, "before": old, "swapped": swap})
 
 
 @collection.command()
-@options.known_collection("name")
+@options.with_named_store("name")
 @click.option(
     "--into",
     metavar="NAME",
@@ -261,14 +254,12 @@ def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
 @options.match
 @options.flag("--replace", "Delete the old collection at the end.")
 @options.flag("--verdicts", "Print each new verdict.")
-@options.dsn
 def rebuild(
-    name: str,
+    store: pgsimhash.Store,
     into: str | None,
     into_schema: str | None,
     replace: bool,
     verdicts: bool,
-    dsn: str | None,
     **settings: Any,
 ) -> None:
     """Rebuild a collection with another scheme or settings.
@@ -278,7 +269,7 @@ def rebuild(
     new collection as a JSON line. Exits with 1 if some versions were omitted, such as those without
     stored Markdown.
     """
-    failed = 0
+    failed, name = 0, store.collection.name
 
     def print_verdict(verdict: Verdict) -> None:
         nonlocal failed
@@ -286,10 +277,7 @@ def rebuild(
         if verdicts:
             terminal.record(verdict.as_json())
 
-    with (
-        pgsimhash.connect(dsn, collection=name, create=False) as store,
-        show.progress_bar("rebuild", prints=verdicts) as progress,
-    ):
+    with show.progress_bar("rebuild", prints=verdicts) as progress:
         rebuilt = store.rebuild(
             into,
             into_schema=into_schema,
@@ -298,7 +286,7 @@ def rebuild(
             progress=lambda _, done, total: progress(done, total),
             **settings,
         )
-        others = store.count_reread() if store.collection.selectors else 0
+    others = store.count_reread() if store.collection.selectors else 0
     terminal.record(rebuilt.as_json())
     if not replace and into_schema is None:
         old = into or f"{name}-2"
@@ -316,20 +304,15 @@ def rebuild(
 
 
 @collection.command()
-@options.known_collection("name")
+@options.with_named_store("name")
 @options.yes
-@options.with_connection
-def delete(connection: Connection, name: str, yes: bool) -> None:
+def delete(store: pgsimhash.Store, yes: bool) -> None:
     """Delete a collection and everything in it.
 
     Asks first, or needs --yes without a terminal. Ctrl-C leaves everything unchanged. Prints a JSON
     line with the number of deleted versions.
     """
-    from pgsimhash.store.collection import open_collection
-
+    name = store.collection.name
     if not yes:
-        open_collection(connection, name, create=False)
         options.confirm(f"Delete collection {show.printable(name)!r} and everything in it?")
-    with pgsimhash.connect(connection, collection=name, create=False) as store:
-        pages = store.delete_collection()
-    terminal.record({"name": name, "deleted": pages})
+    terminal.record({"name": name, "deleted": store.delete_collection()})

@@ -15,7 +15,7 @@ from pgsimhash.analysis.canonical_links import cluster_rows
 from pgsimhash.analysis.changes import WithWords, changed_words
 from pgsimhash.analysis.reports import Cause, HostFigures
 from pgsimhash.html_reports import report_page
-from pgsimhash.html_reports.changes import first_places
+from pgsimhash.html_reports.drawing import first_places
 from pgsimhash.pages.records import PageRecord
 from tests.conftest import ROOT
 

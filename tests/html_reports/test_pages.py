@@ -24,7 +24,7 @@ from pgsimhash.html_reports import (
     report_page,
     web_link,
 )
-from pgsimhash.html_reports.report import marked
+from pgsimhash.html_reports.drawing import marked
 from pgsimhash.pages.records import PageRecord, RunRecord
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes.registry import DEFAULT_SCHEME

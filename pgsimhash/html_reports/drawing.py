@@ -1,4 +1,4 @@
-"""How a report is drawn: shares as squares and bars, and what makes two URLs different."""
+"""What the pages draw: shares as squares and bars, different URLs, and words that changed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pgsimhash.analysis.wording import shortened
 
 if TYPE_CHECKING:
+    from pgsimhash.analysis.changes import WithWords
     from pgsimhash.analysis.reports import Report
 
 KINDS: Final = {
@@ -27,6 +28,23 @@ CHANGES: Final = {
     "redesign": "a new template",
 }
 
+MEANINGS: Final = {
+    "changed": "changed",
+    "moved": "moved to another address",
+    "new": "new",
+    "gone": "gone (404 or 410)",
+    "missing": "missing: the crawl ended without them",
+    "not_visited": "not visited: the crawl omitted more of the host",
+    "unchanged": "unchanged",
+}
+"""What became of pages between two crawls, and what it means."""
+
+VERSIONS: Final = 50
+"""How many versions of a page are shown."""
+
+_PLACES: Final = 3  # of a change that are shown
+_RUNS: Final = 20  # of a place
+_CHARS: Final = 300  # characters of a run of words
 _URL: Final = 60  # characters of a part of a URL
 _BETWEEN: Final = "/?&=;-._"
 
@@ -88,3 +106,13 @@ def cut(text: str, limit: int = 2 * _URL) -> str:
 def highest(counts: Iterable[int]) -> float:
     """Return the count that fills a column; that of equal pages may be cut."""
     return 1.6 * max([*counts][1:], default=0) or 1.0
+
+
+def first_places(change: WithWords) -> tuple[list[list[tuple[str, str]]], int]:
+    """Return the first places that changed, shortened, and the number of the others."""
+    places = change.words or []
+    shown = [
+        [(shortened(text, _CHARS), kind) for text, kind in place[:_RUNS]]
+        for place in places[:_PLACES]
+    ]
+    return shown, len(places) - len(shown)
