@@ -14,7 +14,7 @@ from pgsimhash.html.page_words import TextBlock, WeightedWords
 from pgsimhash.schemes.features import BlockWeights, occurrences, words_of
 
 Place = Literal["text", "menu", "header", "footer", "overlay", "beside the text"]
-Kind = Literal["same", "changed", "moved", "only_a", "only_b"]
+Kind = Literal["same", "changed", "moved", "only_a", "only_b", "apart"]
 
 BLOCKS_MAX: Final = 1_000
 """How many blocks of a page are compared: those with the largest shares of its vote."""
@@ -61,7 +61,8 @@ class BlockPair(NamedTuple):
     """A block of each page, or of one.
 
     ``same`` blocks have the same words, ``moved`` ones too, but in another order of blocks.
-    ``changed`` ones share words; ``left`` and ``right`` are the texts in pieces then.
+    ``changed`` ones share words; ``left`` and ``right`` are the texts in pieces then. On an HTML
+    page, different blocks of both pages stand side by side, ``apart``.
     """
 
     kind: Kind

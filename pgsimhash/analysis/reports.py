@@ -373,8 +373,11 @@ def _nearest(
         counts.update({bits: round(n * alone / len(sample)) for bits, n in counts.items() if bits})
 
     def pair(places: Iterable[int]) -> Neighbours | None:
-        bits = next((bits for bits in places if bits in pairs), None)
-        return None if bits is None else _neighbours(calls, bits, *pairs[bits])
+        for bits in filter(pairs.__contains__, places):
+            rows = calls.fetch("first_pages", simhashes=list(map(to_bigint, pairs[bits])))
+            (_, a, title), (_, b, _) = rows
+            return Neighbours(bits, a, b, title or a, _blocks(calls, a, b))
+        return None
 
     return Nearest(
         {bits: counts[bits] for bits in sorted(counts)},
@@ -382,12 +385,6 @@ def _nearest(
         pair(range(limit, max(limit - 4, 0), -1)),
         pair(range(limit + 1, limit + 5)),
     )
-
-
-def _neighbours(calls: Calls, distance: int, *simhashes: int) -> Neighbours:
-    rows = calls.fetch("first_pages", simhashes=[to_bigint(simhash) for simhash in simhashes])
-    (_, a, title), (_, b, _) = rows
-    return Neighbours(distance, a, b, title or a, _blocks(calls, a, b))
 
 
 def _biggest(

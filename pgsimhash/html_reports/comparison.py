@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from math import comb
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pgsimhash.analysis.block_pairs import BlockPair
 from pgsimhash.analysis.skyline import Bar, bars, larger_share, places
 from pgsimhash.analysis.wording import counted, listed, percent, shortened
 from pgsimhash.hashing.bits import BITS
 
 if TYPE_CHECKING:
-    from pgsimhash.analysis.block_pairs import Block, BlockPair, Piece
+    from pgsimhash.analysis.block_pairs import Block, Piece
 
 LINES: Final = 60  # rows before the rest is folded
 _MIDDLE: Final = 400  # characters of equal text between changed words
@@ -21,27 +22,6 @@ BELL: Final = " ".join(
     f"{bits},{100 - 92 * comb(BITS, bits) / comb(BITS, BITS // 2):.1f}" for bits in range(14, 51)
 )
 """The points of the distances of unrelated pages, as 64 coin tosses have them."""
-
-
-class Row(NamedTuple):
-    """Two blocks side by side; ``kind`` is that of the pair, or ``apart``."""
-
-    kind: str
-    pair: BlockPair
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether no block of it votes much."""
-        return self.pair.is_quiet
-
-    @property
-    def cells(self) -> list[Cell | None]:
-        """The two blocks as they are shown."""
-        pair = self.pair
-        return [
-            block and Cell(self.kind, name, block, pieces)
-            for name, block, pieces in (("A", pair.a, pair.left), ("B", pair.b, pair.right))
-        ]
 
 
 class Cell(NamedTuple):
@@ -84,7 +64,13 @@ class Fold(NamedTuple):
     """Rows that open at a click."""
 
     summary: str
-    rows: list[Row]
+    rows: list[BlockPair]
+
+
+def cells(row: BlockPair) -> list[Cell | None]:
+    """Return the two blocks of a row as they are shown."""
+    sides = (("A", row.a, row.left), ("B", row.b, row.right))
+    return [block and Cell(row.kind, name, block, pieces) for name, block, pieces in sides]
 
 
 def path(drawn: Iterable[Bar], width: float, height: float, gap: float, *, shared: bool) -> str:
@@ -111,9 +97,9 @@ def skyline(pairs: Sequence[BlockPair], width: int, height: int, gap: int = 2) -
     )
 
 
-def folded(pairs: Sequence[BlockPair]) -> list[Row | Fold]:
+def folded(pairs: Sequence[BlockPair]) -> list[BlockPair | Fold]:
     """Return the rows of a comparison; runs of quiet or equal blocks become one line each."""
-    shown: list[Row | Fold] = []
+    shown: list[BlockPair | Fold] = []
     for (quiet, kind), run in groupby(
         _side_by_side(pairs), key=lambda row: (row.is_quiet, "" if row.is_quiet else row.kind)
     ):
@@ -133,8 +119,8 @@ def folded(pairs: Sequence[BlockPair]) -> list[Row | Fold]:
     return shown
 
 
-def _side_by_side(pairs: Sequence[BlockPair]) -> Iterator[Row]:
-    """Yield rows; a run of blocks only in B stands beside the run only in A before it."""
+def _side_by_side(pairs: Sequence[BlockPair]) -> Iterator[BlockPair]:
+    """Yield the pairs; a run of blocks only in B stands beside the run only in A before it."""
     runs = [
         (kind, list(run))
         for kind, run in groupby(pairs, key=lambda pair: pair.kind.startswith("only") and pair.kind)
@@ -146,13 +132,10 @@ def _side_by_side(pairs: Sequence[BlockPair]) -> Iterator[Row]:
         if kind == "only_a" and at < len(runs) and runs[at][0] == "only_b":
             other = runs[at][1]
             at += 1
-            for place in range(max(len(run), len(other))):
-                a = run[place].a if place < len(run) else None
-                b = other[place].b if place < len(other) else None
-                first = run[place] if place < len(run) else other[place]
-                yield Row("apart", first._replace(a=a, b=b))
+            for one, two in zip_longest(run, other):
+                yield BlockPair("apart", one and one.a, two and two.b)
         else:
-            yield from (Row(pair.kind, pair) for pair in run)
+            yield from run
 
 
 _WHERE: Final = {
@@ -165,14 +148,13 @@ _WHERE: Final = {
 }
 
 
-def _fold_summary(rows: Sequence[Row], quiet: bool) -> str:
-    pairs = [row.pair for row in rows]
-    vote = f"{percent(larger_share(pairs))} of the vote"
+def _fold_summary(rows: Sequence[BlockPair], quiet: bool) -> str:
+    vote = f"{percent(larger_share(rows))} of the vote"
     if not quiet:
         return f"{counted(len(rows), 'more block')}, {_WHERE[rows[0].kind]}: {vote}"
     kinds = Counter(row.kind for row in rows if row.kind not in ("same", "moved"))
     whose = listed(f"{count} {_WHERE[kind]}" for kind, count in kinds.items()) if kinds else ""
-    where = ", ".join(places(pairs)).capitalize()
+    where = ", ".join(places(rows)).capitalize()
     return f"{where}: {counted(len(rows), 'quiet block')}, {whose or 'on both pages'}, {vote}"
 
 
