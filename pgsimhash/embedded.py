@@ -206,7 +206,6 @@ class _Server:
             )
 
     def _ensure_watcher(self) -> None:
-        """Start a watcher if none is running."""
         lock, users = self._opened("watcher"), self._opened("users")
         if _locked(lock):
             # It needs this package, whatever the path of this process is.
@@ -246,7 +245,6 @@ class _Server:
         return sockets, self._detach(command, lock, **environment)
 
     def _ended(self, sockets: Path, beginning: int) -> NoServerError:
-        """Return the error for a server that ended at its start."""
         if sockets != self._data:
             shutil.rmtree(sockets, ignore_errors=True)
         with self._file("log").open("rb") as file:
@@ -275,7 +273,6 @@ class _Server:
         os.close(lock)
 
     def _initialise(self) -> None:
-        """Create the data folder."""
         if user_name(os.geteuid()) == f"user {os.geteuid()}":
             raise refusal(
                 f"user {os.geteuid()} has no name, and PostgreSQL needs one to create its data; "
@@ -317,7 +314,6 @@ class _Server:
         return folder
 
     def _call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a program and return its result."""
         try:
             return subprocess.run(  # noqa: S603
                 [str(self._programs / program), *arguments],
@@ -395,7 +391,6 @@ def _suits_a_socket(folder: Path) -> bool:
 
 
 def _listens(sockets: Path) -> bool:
-    """Return whether a server listens in a folder."""
     with socket.socket(socket.AF_UNIX) as client:
         return _suits_a_socket(sockets) and client.connect_ex(str(sockets / _SOCKET)) == 0
 

@@ -513,7 +513,6 @@ def _is_left(request: Request) -> bool:
 
 
 def _options(settings: BaseSettings) -> dict[str, Any]:
-    """Return the options of ``ingest_many``."""
     seconds = settings.get("PGSIMHASH_PAGE_SECONDS")
     memory = settings.get("PGSIMHASH_PAGE_MEMORY")
     try:

@@ -150,16 +150,15 @@ def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
     gone = set(names) - matter
     matter |= {name for name in gone if not _compare(pages, matter, name).compared}
     for name in names:
-        values_of = defaultdict[str, set[object]](set)
-        for page in pages:
-            values_of[page.story].add(page.values.get(name))
+        seen_of = {(page.story, page.values.get(name)) for page in pages}
+        stories = Counter(story for story, _ in seen_of)
         comparison = _compare(pages, matter, name)
         yield Parameter(
             host=host,
             name=name[1],
             is_spelling=name[0],
             values=len(seen[name]),
-            stories=sum(len(values) > 1 for values in values_of.values()),
+            stories=sum(count > 1 for count in stories.values()),
             at_most=round(comparison.bound(1), 4),
             verdict=comparison.verdict,
             **comparison._asdict(),

@@ -34,29 +34,26 @@ def canonical_problems(cluster: Cluster, distance: int) -> dict[str, list[Cluste
     for countries, which name each other by ``hreflang``, need no common canonical page.
     """
     best = cluster.canonical
-    urls = {page.url for page in cluster.pages}
     problems = defaultdict[str, list[ClusterPage]](list)
+    alternates = {page.url: (page.alternates or "").split() for page in cluster.pages}
     for page in cluster.pages:
         link = page.canonical_url
+        name_each_other = best.url in alternates[page.url] and page.url in alternates[best.url]
         if page.noindex:
             problems["noindex"].append(page)
-        elif link in (None, page.url) and page is not best and _name_each_other(page, best):
+        elif link in (None, page.url) and page is not best and name_each_other:
             continue
         elif link is None:
             if not page.links:
                 problems["missing"].append(page)
         elif (page.canonical_distance or 0) > distance:
             problems["other_content"].append(page)
-        elif link not in urls:
+        elif link not in alternates:
             if _spelling(link) != _spelling(page.url):
                 problems["outside"].append(page)
         elif link != best.url:
             problems["conflicting"].append(page)
     return problems
-
-
-def _name_each_other(a: ClusterPage, b: ClusterPage) -> bool:
-    return b.url in (a.alternates or "").split() and a.url in (b.alternates or "").split()
 
 
 def cluster_rows(cluster: Cluster, distance: int) -> Iterator[dict[str, Any]]:

@@ -136,7 +136,6 @@ def known_distance(a: int | None, b: int | None) -> int | None:
 
 
 def _compared(version: Version, first: Version, before: Version) -> Version:
-    """Return the version, compared with the first and the previous one."""
     distance = hamming_distance(before.simhash, version.simhash)
     structure_distance = known_distance(before.structure, version.structure)
     same = before.text_digest == version.text_digest

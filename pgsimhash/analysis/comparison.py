@@ -325,7 +325,6 @@ def _named(store: Store, a: Side, b: Side) -> str:
 def _decision(
     bits: int, limit: int, agreed: bool, signatures: str, layout: Layout
 ) -> tuple[Reason, str]:
-    """Return why two pages match or not, as a code and as a sentence."""
     largest = layout.distances[-1]
     requested = f"the requested distance is {limit}"
     differ = f"They differ in {bits} of {BITS} bits"

@@ -227,7 +227,6 @@ def _selectors(element: HtmlElement) -> list[str]:
 
 @lru_cache(10_000)
 def _selector(sign: str, name: str) -> str | None:
-    """Return the selector of an id or a class, if one can be written."""
     selector = sign + _TO_ESCAPE.sub(r"\\\g<0>", name)
     try:
         check_selectors("selector", selector)
@@ -237,7 +236,6 @@ def _selector(sign: str, name: str) -> str | None:
 
 
 def _parts(host: str, pages: list[list[_Element]]) -> list[TemplatePart]:
-    """Return the parts of different pages of a host."""
     outermost = defaultdict[str, list[_Element]](list)
     for elements in pages:
         stops: dict[str, int] = {}
@@ -269,7 +267,6 @@ def _parts(host: str, pages: list[list[_Element]]) -> list[TemplatePart]:
 
 
 def _part(host: str, selector: str, examined: int, elements: list[_Element]) -> TemplatePart:
-    """Return the shares of these elements in their pages."""
     digests = Counter[int]()
     for element in elements:
         digests[element.page] += element.digest

@@ -179,7 +179,6 @@ def _plain(cells: Any) -> list[Any]:
 
 
 def _known(frame: DataFrame, column: str) -> DataFrame:
-    """Return the simhashes that are not null."""
     _check_column(frame, column, ("bigint",))
     simhashes = frame.select(sql.col(column).alias("simhash"))
     return simhashes.where(sql.col("simhash").isNotNull())

@@ -191,11 +191,11 @@ def report(store: pgsimhash.Store, output: Path | None, **grouping: Any) -> None
 def _own_file() -> Path:
     """Return report.html, or the first of report-2.html and so on that is a report or absent."""
     names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
-    return next(path for path in map(Path, names) if not path.exists() or _is_report(path))
-
-
-def _is_report(path: Path) -> bool:
-    return path.is_file() and html_reports.REPORT_MARK in path.read_bytes()
+    return next(
+        path
+        for path in map(Path, names)
+        if not path.exists() or (path.is_file() and html_reports.REPORT_MARK in path.read_bytes())
+    )
 
 
 @analyse.command()
@@ -362,8 +362,6 @@ def evaluate(
 
 
 def _curve(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield the figures at each distance."""
-
     def figures(counts: Counts) -> dict[str, Any]:
         return {"recall": counts.recall, "precision": counts.precision, **counts._asdict()}
 

@@ -48,7 +48,6 @@ class _Commands(click.Group):
 
 
 def _add_json(command: click.Command) -> None:
-    """Add ``--json`` to a command, or to those of a group."""
     for each in command.commands.values() if isinstance(command, click.Group) else ():
         _add_json(each)
     if not isinstance(command, click.Group):
@@ -112,7 +111,6 @@ def _failure(error: Exception) -> click.ClickException | None:
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    """Print the versions that a simhash depends on, and exit."""
     if value and not ctx.resilient_parsing:
         from lxml import etree
 

@@ -91,8 +91,6 @@ def age(name: str, help_text: str) -> Option:
 
 
 def _selectors(name: str, help_text: str) -> Option:
-    """Return an option with CSS selectors."""
-
     def check(text: str) -> str:
         check_selectors(name, text)
         return text
@@ -148,8 +146,6 @@ def distance(default: str) -> Option:
 
 
 def _all_of(*options: Option) -> Option:
-    """Return an option that adds several, in this order."""
-
     def add(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
@@ -159,7 +155,6 @@ def _all_of(*options: Option) -> Option:
 
 
 def _use_schema(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Set PGSIMHASH_SCHEMA for this command."""
     schema = checked(check_schema_name)(context, option, value)
     if schema is not None:
         before = os.environ.get(SCHEMA_VARIABLE, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -152,33 +151,33 @@ _REPEATED: Final = 100
 """How many failures of one reason are reported at once: they may have one cause."""
 
 
-@dataclass(slots=True)
 class Ingested:
     """What an ingest has brought so far."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    hosts: Counter[str] = field(default_factory=Counter)
-    sizes: Counter[bool] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
-    reasons: Counter[str] = field(default_factory=Counter)
-    started: float = field(default_factory=time.monotonic)
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._kept: Counter[bool] = Counter()
+        self._bytes: Counter[bool] = Counter()  # of the pages that are kept or not
+        self._hosts: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._notes: dict[str, tuple[int, str]] = {}
+        self._started = time.monotonic()
 
     def add(self, verdict: Verdict) -> None:
         """Count a verdict."""
         self.counts[verdict.kind] += 1
-        self.counts["keep"] += verdict.keep
-        self.sizes[verdict.keep] += verdict.html_bytes or 0
+        self._kept[verdict.keep] += 1
+        self._bytes[verdict.keep] += verdict.html_bytes or 0
         if verdict.kind in ("duplicate", "near"):
-            self.hosts[host_of(verdict.url) or "files"] += 1
+            self._hosts[host_of(verdict.url) or "files"] += 1
         problem = f"{verdict.url}: {verdict.detail}" if verdict.kind == "failed" else verdict.url
         for note, applies in _NOTES.items():
             if applies(verdict):
-                self.notes[note] += 1
-                self.first.setdefault(note, problem)
+                count, first = self._notes.get(note, (0, problem))
+                self._notes[note] = count + 1, first
         if verdict.kind == "failed":
-            self.reasons[verdict.reason] += 1
-            if self.reasons[verdict.reason] == _REPEATED:
+            self._reasons[verdict.reason] += 1
+            if self._reasons[verdict.reason] == _REPEATED:
                 show.message(f"{_REPEATED} pages failed as {verdict.reason}, such as {problem}")
 
     def show(self) -> None:
@@ -186,20 +185,23 @@ class Ingested:
         console = show.console(stdout=show.for_people())
         if console.is_terminal:
             self._show_counts(console)
-        for note, count in self.notes.items():
-            show.message(f"{note}: {count:,}. The first: {self.first[note]}")
+        for note, (count, first) in self._notes.items():
+            show.message(f"{note}: {count:,}. The first: {first}")
 
     def _show_counts(self, console: Console) -> None:
         from rich.text import Text
 
         counts = self.counts
         shown = {
-            **{"new": counts["new"], "updated": counts["updated"]},
+            "new": counts["new"],
+            "updated": counts["updated"],
             "copies": counts["duplicate"] + counts["near"],
-            **{"unchanged": counts["unchanged"], "gone": counts["gone"] + counts["unknown"]},
-            **{"too_short": counts["too_short"], "failed": counts["failed"]},
+            "unchanged": counts["unchanged"],
+            "gone": counts["gone"] + counts["unknown"],
+            "too_short": counts["too_short"],
+            "failed": counts["failed"],
         }
-        whole, seconds = sum(shown.values()), time.monotonic() - self.started
+        whole, seconds = counts.total(), time.monotonic() - self._started
         speed = f" in {seconds:.1f} s" + (f", {whole / seconds:,.0f} a second" if seconds else "")
         signs = [
             (f"{SIGNS[name][0]} {count:,} {name.replace('_', ' ')}  ", SIGNS[name][1])
@@ -209,11 +211,11 @@ class Ingested:
         console.print(Text.assemble((counted(whole, "page"), "bold"), speed))
         console.print(bar(shown, min(console.width - 2, _WIDTH_MAX)))
         console.print(Text.assemble(*signs))
-        keep = counted(counts["keep"], "page is", "pages are")
-        other = f"; {byte_size(self.sizes[False])} say nothing new" if self.sizes[False] else ""
-        console.print(f"{keep} worth keeping ({byte_size(self.sizes[True])}){other}.")
-        if self.hosts:
-            hosts = (f"{host} ({count:,})" for host, count in self.hosts.most_common(2))
+        keep = counted(self._kept[True], "page is", "pages are")
+        other = f"; {byte_size(self._bytes[False])} say nothing new" if self._bytes[False] else ""
+        console.print(f"{keep} worth keeping ({byte_size(self._bytes[True])}){other}.")
+        if self._hosts:
+            hosts = (f"{host} ({count:,})" for host, count in self._hosts.most_common(2))
             console.print(f"Copies are on {', '.join(hosts)}.")
 
 

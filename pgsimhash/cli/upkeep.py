@@ -66,7 +66,6 @@ def expire(store: pgsimhash.Store, older_than: timedelta | None, urls: bool) -> 
 
 @contextmanager
 def _deleting() -> Iterator[Deleted]:
-    """Yield a function that shows the number of deleted versions."""
     with show.console().status("deleting") as status:
         yield lambda pages: status.update(f"deleted: {pages:,} versions")
 

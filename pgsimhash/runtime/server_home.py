@@ -66,7 +66,6 @@ def check_version(data: Path, programs: Path) -> None:
 
 
 def _major_version(programs: Path) -> str:
-    """Return the major version of PostgreSQL's programs."""
     command = [str(programs / "postgres"), "--version"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603

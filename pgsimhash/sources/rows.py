@@ -121,7 +121,6 @@ def _row_page(batch: Any, row: int, place: str, number: int, reading: Reading) -
 
 
 def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePage:
-    """Return the page of a JSON object or of a row."""
     url = check_url(_checked(fields, "url").strip(), any_id=reading.texts)
     is_text = reading.texts and (fields.get("text") is not None or "html" not in fields)
     key = "text" if is_text else "html"
