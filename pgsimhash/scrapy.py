@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from queue import Empty, Queue
 from typing import Any, ClassVar, Final, Self
@@ -51,6 +52,9 @@ __all__ = [
 
 PAUSE_SECONDS: Final = 5.0
 """Seconds after a failure of the store before its next call; pages pass without a verdict."""
+
+DECIDED_MAX: Final = 10_000
+"""How many verdicts are remembered for retries and further items of their pages."""
 
 LOG_SECONDS: Final = 60.0
 """A failure of the store is logged this often."""
@@ -98,19 +102,17 @@ class _Component:
             raise invalid_argument(f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}")
         if not is_asyncio_available():
             raise invalid_argument("pgsimhash.scrapy needs the asyncio reactor of Scrapy")
-        store = _opened.get(crawler)
-        if store is not None and store.stores and self._stores:
+        if crawler not in _opened:
+            label = settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}")
+            _opened[crawler] = _Store(settings, label)
+            crawler.signals.connect(_opened[crawler].close, signal=signals.spider_closed)
+        self._store = _opened[crawler]
+        if self._store.stores and self._stores:
             raise invalid_argument(
                 "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so "
                 "the second would find all pages unchanged; enable one of them"
             )
-        if store is None:
-            label = settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}")
-            store = _Store(settings, label)
-            _opened[crawler] = store
-            crawler.signals.connect(store.close, signal=signals.spider_closed)
-        store.stores |= self._stores
-        self._store = store
+        self._store.stores |= self._stores
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -138,7 +140,9 @@ class _Component:
             self._count("address_known")
         if verdict.page_id is not None and isinstance(page, SourcePage):
             # A version that this run stored is unchanged in a retry and in the page's next item.
-            verdict = self._decided.setdefault(verdict.page_id, verdict)
+            verdict = self._decided.setdefault(verdict.page_id, replace(verdict, markdown=None))
+            if len(self._decided) > DECIDED_MAX:
+                del self._decided[next(iter(self._decided))]
         return verdict, verdict.as_json()
 
     def _count_failure(self, counter: str, url: str, error: Exception) -> None:

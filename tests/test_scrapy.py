@@ -363,6 +363,29 @@ def test_waiting_pages_are_stored_together(dsn: str) -> None:
     assert 1 <= transactions(dsn) <= 9
 
 
+def test_the_last_verdicts_are_remembered(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has its verdict for its next item; a long crawl does not remember all pages."""
+    monkeypatch.setattr("pgsimhash.scrapy.DECIDED_MAX", 1)
+    one, other = (
+        {"url": f"https://example.com/{name}", "html": PAGES[name]}
+        for name in ("tide-pools.html", "night-train.html")
+    )
+
+    async def one_after_the_other() -> None:
+        crawler = crawler_of(dsn)
+        pipeline = PgsimhashPipeline.from_crawler(crawler)
+        assert [await pipeline.process_item(item) for item in (one, one, other)] == [
+            one,
+            one,
+            other,
+        ]
+        with pytest.raises(DropItem, match="unchanged"):
+            await pipeline.process_item(one)
+        crawler.signals.send_catch_log(signals.spider_closed, spider=None, reason="")
+
+    asyncio.run(one_after_the_other())
+
+
 def test_a_page_that_takes_too_long_passes(dsn: str) -> None:
     before = readers()
     text = "The harbour master keeps a ledger of every boat, its cargo and its temper. " * 3
