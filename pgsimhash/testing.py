@@ -10,9 +10,8 @@ pytest finds them where pgsimhash is installed, and loads what they need when a 
 
 The server is ``PGSIMHASH_TEST_DSN`` if that is set (its user must be able to create databases).
 Otherwise it is a container of ``PGSIMHASH_TEST_IMAGE`` (by default ``postgres:18``), if Docker is
-running and testcontainers is installed. Otherwise it is the embedded server with temporary data,
-in /dev/shm if that has room.
-The server is started once and the schema is deployed once. Each test gets a copy of the database,
+running and testcontainers is installed. Otherwise it is the embedded server with temporary data, in
+/dev/shm if that has room. Server and schema are made once. Each test gets a copy of the database,
 which is dropped afterwards.
 """
 

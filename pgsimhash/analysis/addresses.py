@@ -98,8 +98,7 @@ def parameters(store: Store) -> Iterator[Parameter]:
     """Yield the parameters and the spellings of URLs with several values, by host.
 
     ``www.`` is no part of the host. The current versions of the newest 10,000 URLs count, and the
-    30 most frequent parameters. The transaction is open during the loop, as with
-    ``Store.clusters``.
+    30 most frequent parameters. The transaction stays open, as with ``Store.clusters``.
     """
     with (
         store._session.calls_to_read(one_transaction=True) as calls,

@@ -29,8 +29,7 @@ VALUES: Final = (
 class WithWords(JsonRecord):
     """A record with the words that changed, if both texts are known.
 
-    ``words`` has runs of text for each place, the largest changes first; a run is ``same``,
-    ``gone`` or ``new``.
+    ``words`` has runs of ``same``, ``gone`` and ``new`` text of each place, large changes first.
     """
 
     _omitted: ClassVar[tuple[str, ...]] = ("words",)

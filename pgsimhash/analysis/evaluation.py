@@ -258,9 +258,8 @@ def fingerprint_pages(
 def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
     """Yield each page of ``names``, with its name, or its failure, in no particular order.
 
-    A name is a ``file:`` URL, an absolute path, or a name in one of ``places``: the file of that
-    name in a folder or its ``pages``, with or without ``.html``, or the first page with that URL in
-    an archive.
+    A name is a ``file:`` URL, an absolute path, the name of a file in one of ``places`` or its
+    ``pages``, with or without ``.html``, or the first URL of a page in an archive.
     """
     folders = [place for place in places if place.is_dir()]
     archives = [place for place in places if not place.is_dir()]

@@ -74,11 +74,10 @@ def page_pairs(
     """Yield the pairs of ``Store.pairs`` as pages with their URLs, in bounded memory.
 
     Only current versions count. The first page of a simhash represents it in pairs with other
-    simhashes. It also forms a pair at distance 0 with each page of the same simhash. So ten
-    thousand pages with one simhash give 9,999 pairs instead of 50 million; all other pairs follow
-    from these. ``distance`` and ``progress`` are as for ``Store.pairs``. The transaction is open
-    during the loop, as with ``Store.clusters``. Pages that are added or deleted meanwhile may be
-    missing.
+    simhashes. It also forms a pair at distance 0 with each page of the same simhash. So 10,000
+    pages with one simhash give 9,999 pairs, from which the 50 million follow. ``distance`` and
+    ``progress`` are as for ``Store.pairs``. The transaction stays open, as with ``Store.clusters``;
+    pages added or deleted meanwhile may be missing.
     """
     store.collection.checked_distance(distance, DISTANCE_MAX)
     return _page_pairs(store, distance, progress)
@@ -122,8 +121,7 @@ def _as_pages(calls: Calls, chunk: Pairs) -> Iterator[PagePair]:
 class LabelledPair:
     """Two pages (URLs, names of files, or the texts themselves), and whether one is a copy.
 
-    The label is ``graded`` if people would disagree. ``kind`` is the kind of copy or difference,
-    empty if not given.
+    The label is ``graded`` if people would disagree. ``kind`` is that of the copy or difference.
     """
 
     a: str
@@ -138,8 +136,7 @@ def read_labels(source: object) -> list[LabelledPair]:
     ``source`` is the path of the file, a data frame of pandas, Polars or PyArrow, or a dictionary
     of columns. These are ``a``, ``b``, ``label`` and optionally ``kind``. A label is ``near-dup``,
     ``duplicate`` or ``same``, ``distinct`` or ``different``, or ``graded``, in any case. Rows
-    without a label are omitted. In a file, the delimiter is a comma, a semicolon or a tab; the
-    encoding is UTF-8.
+    without a label are omitted. A file is in UTF-8, with commas, semicolons or tabs.
 
     Raises:
         ArgumentError: the file cannot be read, no pair has a label, or rows are invalid; the

@@ -289,8 +289,7 @@ def report(
     """Return the summary of a collection: copies and their causes, runs, clusters, changes.
 
     :func:`pgsimhash.html_reports.report_page` renders it as an HTML page. It needs the memory of
-    ``Store.clusters`` and of the biggest cluster. Pages that are written meanwhile may be in some
-    figures and not in others.
+    ``Store.clusters`` and of the biggest cluster. Pages written meanwhile are in some figures only.
 
     ``distance``, ``linkage`` and ``canonical`` are as for ``Store.clusters``. Shown are the biggest
     ``clusters``, each with the pages farthest from its canonical page, the hosts with the most

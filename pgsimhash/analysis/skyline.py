@@ -102,8 +102,7 @@ def places(pairs: Sequence[BlockPair]) -> tuple[str, ...]:
 def drawn_in_text(pairs: Sequence[BlockPair], width: int) -> list[list[tuple[str, bool]]]:
     """Return four lines of ``width`` characters, each with whether one page alone has it.
 
-    Two lines are page A, two page B below it. Unicode's blocks grow upwards in eighths, but
-    downwards in few steps only.
+    Two are page A, two page B below. Unicode's blocks grow up in eighths, down in few steps.
     """
     up, down = " ▁▂▃▄▅▆▇█", " ▔▔▀▀▀▀██"
     lines: list[list[tuple[str, bool]]] = [[], [], [], []]

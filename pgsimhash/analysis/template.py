@@ -67,10 +67,9 @@ class TemplatePart(JsonRecord):
 class SelectorEffect(JsonRecord):
     """What selectors would change for a page, or for a pair of pages, of a host.
 
-    ``match`` is a pair that matches only with the selectors, and ``no_match`` one that matches
-    only without them; ``distance`` is that with the selectors, in bits. A page would be
-    ``too_short``, read whole (``content_missing``), or without a fingerprint for another reason
-    (``failed``).
+    ``match`` is a pair that matches only with the selectors, and ``no_match`` one that matches only
+    without them; ``distance`` is that with the selectors, in bits. A page would be ``too_short``,
+    read whole (``content_missing``), or have no fingerprint (``failed``).
     """
 
     host: str

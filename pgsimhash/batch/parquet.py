@@ -1,8 +1,7 @@
 """Write simhashes, verdicts and clusters as Parquet files, and search files of simhashes.
 
 The schemas are :data:`SIMHASHES`, :data:`VERDICTS` and :data:`CLUSTERS`. Files are written and read
-by row groups, in bounded memory. Every reader of Parquet can read them. A file of simhashes to read
-may have more columns.
+by row groups, in bounded memory. A file of simhashes to read may have more columns.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator

@@ -62,10 +62,9 @@ def fingerprint(
     """Return the frame with the columns ``simhash`` and ``reason``.
 
     ``reason`` is set if there is no simhash: ``null`` for a null cell, else a code of
-    ``PageError.reasons``. ``column`` names the column with plain texts (string), or for the kind
-    ``html`` with pages (string or binary), and ``url_column`` that with their URLs, which some
-    schemes use. ``content`` and ``ignore`` are CSS selectors, as of pages in a store. The scheme
-    is pickled for the workers.
+    ``PageError.reasons``. ``column`` has plain texts (string), or for the kind ``html`` pages
+    (string or binary), and ``url_column`` their URLs, which some schemes use. ``content`` and
+    ``ignore`` are CSS selectors, as of pages in a store. The scheme is pickled for the workers.
     """
     check_added(kind, frame.columns, ("simhash", "reason"))
     default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME

@@ -132,8 +132,7 @@ def rows(
 ) -> None:
     """Print JSON objects: the first as rows for people, or JSON lines, or with ``csv`` a table.
 
-    ``title`` comes before the rows instead of their number. Without columns, those are the first
-    with values.
+    ``title`` comes before the rows instead of their number. By default the first values are shown.
     """
     if csv is not None or not show.for_people():
         show.rows(records, csv or ())

@@ -3,8 +3,7 @@
 A policy applies to a pattern: a host and its subdomains, or ``*`` for all hosts, optionally with a
 path in which ``*`` matches anything. Of several policies for a URL the most specific one decides,
 setting by setting: the longer host first, then the longer path. The database decides this
-(``_settings_for`` in ``sql/policies.sql``). Options of the caller override policies; policies
-override the collection.
+(``_settings_for`` in ``sql/policies.sql``). Options override policies, policies the collection.
 """
 
 import re

@@ -103,10 +103,9 @@ TEXTS: Final = tuple(each.name for each in fields(PageRecord) if "str" in str(ea
 class PageFailure:
     """A page that could not be read, or that has no simhash.
 
-    ``url`` is the page's URL, or the path or ``path#record`` if the URL is unknown.
-    ``reason`` is one of ``PageError.reasons``; ``detail`` is one line. ``record`` is the number of
-    its line or record in its file, None if it stands for an unknown number of them; comparisons
-    ignore it.
+    ``url`` is the page's, or else the path or ``path#record``. ``reason`` is one of
+    ``PageError.reasons``; ``detail`` is one line. ``record`` is the number of its line or record in
+    its file, None if it stands for an unknown number of them; comparisons ignore it.
     """
 
     url: str
@@ -308,8 +307,7 @@ class StoredPage(PageRecord):
     ``duplicate_of`` is the URL of its original, ``distance`` bits away. ``seen_at`` is when this
     version was last seen, ``run_id`` the run that added it. ``gone_at`` is when the URL was last
     found gone, unless a page was seen there since. ``covered`` says whether its text was worth
-    keeping, here or at another URL. ``markdown`` is there if the collection keeps it. ``unseen`` is
-    not stored.
+    keeping, at any URL. ``unseen`` is not stored, ``markdown`` only if the collection keeps it.
     """
 
     fetched_at: datetime

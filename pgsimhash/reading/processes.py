@@ -38,8 +38,7 @@ class _Running(NamedTuple):
 class Worker(Generic[_Message, _Answer]):
     """A process that answers one message at a time; the first message starts it.
 
-    The process calls ``begin`` with the pickled ``arguments``: it returns the function that answers
-    messages.
+    There, ``begin`` returns the function that answers messages; its ``arguments`` are pickled.
     """
 
     def __init__(

@@ -120,8 +120,7 @@ def find_files(
 ) -> Iterator[Path | PageFailure]:
     """Yield the files that :func:`read_pages` reads, in its order; ``-`` stays as it is.
 
-    A path or folder that cannot be read is yielded as a failure. ``reading`` skips the files in
-    folders that are not pages.
+    What cannot be read is a failure. ``reading`` skips files in folders that are not pages.
     """
     reading = Reading(MAX_BYTES, Counter(), texts=False) if reading is None else reading
     for given in paths:

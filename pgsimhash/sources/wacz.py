@@ -25,8 +25,7 @@ def read_wacz(
 ) -> Generator[PageItem, None, int]:
     """Yield the pages of all WARC files in the archive, and in archives in it; number records on.
 
-    In a zip file without its end, records are searched in the gzip data. The result is the number
-    after that of the last record.
+    In a zip file without its end, records are searched in the gzip data. Returns the next number.
     """
     try:
         zipped = ZipFile(file)
