@@ -60,8 +60,8 @@ class _Progress:
         """Record a verdict; ``record`` is None if its number may differ in the next run."""
         if self.is_page:
             self.page_id = verdict.page_id
-        # The required number of words may be smaller next time.
-        failed = verdict.kind == "failed" or verdict.reason == "policy"
+        # Policies may leave more words next time.
+        failed = verdict.kind == "failed" or verdict.reason in ("policy", "cut_short")
         last = self.last_record or 0
         if record is None or (record > last and len(self.failed) >= _FAILED_MAX):
             self.is_complete = False

@@ -169,6 +169,13 @@ def test_a_page_of_too_few_words_for_the_policy_is_read_again(store: Store, fold
     assert ingested(store, folder)[0] == ["new"] * 3
 
 
+def test_an_archive_that_selectors_cut_short_is_read_again(store: Store, tmp_path: Path) -> None:
+    archive = lines(tmp_path / "crawl.jsonl", *(html(number) for number in range(3)))
+    read = list(store.ingest_files([archive], ignore="p"))
+    assert {verdict.reason for verdict in read} == {"cut_short"}
+    assert ingested(store, archive) == (["new"] * 3, Counter())
+
+
 def test_a_stopped_job_continues_within_an_archive(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
