@@ -167,22 +167,19 @@ def _reason(original: Original | None, cell: Cell) -> str:
 
 def _names(frame: nw.DataFrame[Any], id_column: str | None) -> nw.Series[Any] | None:
     """Return the names of rows, or None if these are their positions."""
+    index: Any = nw.maybe_get_index(frame)
     if id_column is not None:
         _cells(frame, id_column, (object,))
-        names = frame.get_column(id_column)
-        if names.is_null().any() or not names.is_unique().all():
-            raise invalid_argument(
-                f"the column {id_column!r} has equal or missing values, which name no row"
-            )
-        return names
-    index: Any = nw.maybe_get_index(frame)
-    if index is None:
+        names, advice = frame.get_column(id_column), ""
+    elif index is None:
         return None
-    if not index.is_unique:
-        raise invalid_argument(
-            "rows have equal labels in the index: pass id_column, or frame.reset_index(drop=True)"
-        )
-    return cast("nw.Series[Any]", nw.from_native(index.to_series(), series_only=True))
+    else:
+        names = nw.from_native(index.to_series(), series_only=True)
+        advice = ": pass id_column, or frame.reset_index(drop=True)"
+    if names.is_null().any() or not names.is_unique().all():
+        what = "the index" if id_column is None else f"the column {id_column!r}"
+        raise invalid_argument(f"{what} has equal or missing values, which name no row{advice}")
+    return names
 
 
 def _series(frame: nw.DataFrame[Any], name: str, dtype: Any, values: list[Any]) -> nw.Series[Any]:

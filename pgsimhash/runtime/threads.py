@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from pgsimhash.errors import check_number
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -13,7 +15,7 @@ def in_threads(
     function: Callable[[_Item], _Result], items: Iterable[_Item], jobs: int
 ) -> Iterator[_Result]:
     """Yield the result for each item, in order; a few are computed ahead."""
-    if jobs == 1:
+    if check_number("jobs", jobs) == 1:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(jobs) as pool:

@@ -85,10 +85,11 @@ def _pair(page: object, second: str) -> tuple[Any, Any]:
 
 def _checked(page: SourcePage | PageRecord | PageStatus) -> Input:
     """Check all values but texts; the reader checks the URL and the size of an unread page."""
+    for name in ("is_gone", "noindex", "content_missing"):
+        if not isinstance(answer := getattr(page, name, False), bool):
+            raise PageError("unreadable", f"{name} is True or False, not {answer!r:.40}")
     if isinstance(page, PageStatus):
         check_url(page.url)
-        if not isinstance(page.is_gone, bool):
-            raise PageError("unreadable", f"is_gone is True or False, not {page.is_gone!r:.40}")
     elif isinstance(page, PageRecord):
         _check_record(page)
     elif not isinstance(page.url, str):

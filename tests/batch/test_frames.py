@@ -142,7 +142,7 @@ def test_rows_are_named_by_labels_or_ids() -> None:
     assert marked[~marked["is_duplicate"]]["text"].tolist() == [text, other]
     # Equal labels cannot name rows, but a column can.
     frame.index = pd.Index(["x", "x", "y"])
-    with pytest.raises(ArgumentError, match="equal labels", check=because("invalid_argument")):
+    with pytest.raises(ArgumentError, match="equal or missing", check=because("invalid_argument")):
         mark_duplicates(frame, "text")
     marked = mark_duplicates(frame, "text", id_column="id")
     assert list(marked.index) == ["x", "x", "y"]
@@ -239,6 +239,8 @@ INVALID: list[tuple[Any, str, dict[str, Any], str]] = [
     (pl.Series("text", ["a"]), "text", {}, "a single column: make a frame with it"),
     (pl.DataFrame(TEXTS), "text", {"kind": "pdf"}, "kind must be text or html, not 'pdf'"),
     (pl.DataFrame(TEXTS), "text", {"distance": 13}, "0 to 12"),
+    (pl.DataFrame(TEXTS), "text", {"jobs": 0}, "jobs is a number from 1"),
+    (pd.DataFrame(TEXTS, index=["x", None]), "text", {}, "equal or missing"),
 ]
 
 

@@ -184,6 +184,8 @@ def test_empty_indexes_and_an_invalid_distance() -> None:
     assert found(BlockIndex(none), some, 12) == found(index, none, 12) == []
     with pytest.raises(ArgumentError, check=because("invalid_argument")):
         find_pairs(some, distance=13)
+    with pytest.raises(ArgumentError, match="jobs is a number from 1"):
+        find_pairs(some, jobs=0)
 
 
 CHAIN = np.array([(1 << n) - 1 for n in range(10)], dtype=np.uint64)

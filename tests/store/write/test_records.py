@@ -45,7 +45,8 @@ WRONG: list[dict[str, Any]] = [
     {"signature": 2**128}, {"signature": "5"},
     *({name: 2**31} for name in COUNTS), *({name: 2**64} for name in BITS_64),
     {"html_digest": "a"}, {"fetched_at": datetime(2024, 1, 1)}, {"fetched_at": "2024-01-01"},
-    {"fetched_at": pd.NaT}, {"url": Silent()}, {"simhash": Silent()}, {"html_digest": Silent()},
+    {"fetched_at": pd.NaT}, {"noindex": pd.NA}, {"content_missing": None},
+    {"url": Silent()}, {"simhash": Silent()}, {"html_digest": Silent()},
 ]  # fmt: skip
 
 
@@ -102,6 +103,7 @@ def test_a_page_with_any_odd_value_fails_alone(store: Store) -> None:
         *(SourcePage(f"{A}3", good, charset) for charset in ("hex", silent, nothing)),
         *(SourcePage(f"{A}4", good, None, time) for time in (nothing, silent)),
         SourcePage(silent, good), SourcePage(nothing, nothing),
+        *(SourcePage(f"{A}5", good, noindex=noindex) for noindex in (nothing, silent)),
     ]  # fmt: skip
     verdicts = list(store.ingest_many([*odd, (f"{A}last", page(paragraph(2)))]))
     outcomes = {verdict.kind for verdict in verdicts[4:7]}
