@@ -281,8 +281,8 @@ class PgsimhashDownloaderMiddleware(_Component):
     """Skip requests for known pages, see :meth:`pgsimhash.Store.should_fetch`.
 
     Scrapy's fingerprint decides whether a request is for the page at its URL: a POST is not. Start
-    requests are made, requests that this crawl made before, such as retries, and those whose
-    ``meta`` has ``{"pgsimhash": False}``.
+    requests are made, requests that this crawl made before, such as retries, redirects of a POST,
+    and those whose ``meta`` has ``{"pgsimhash": False}``.
     """
 
     _stores = False
@@ -294,6 +294,8 @@ class PgsimhashDownloaderMiddleware(_Component):
         has_cache = settings.getbool("HTTPCACHE_ENABLED")
         self._sends_validators = settings.getbool("PGSIMHASH_CONDITIONAL") and not has_cache
         self._made: set[bytes] = set()
+        # The URLs of requests for something else than a page, such as forms.
+        self._others: set[str] = set()
         # Of each URL without a response yet, whether the request has validators.
         self._in_flight: dict[str, bool] = {}
         # Scrapy drops a redirect to a page that it requested before.
@@ -313,10 +315,13 @@ class PgsimhashDownloaderMiddleware(_Component):
         self._follow(request)
         meta, page = request.meta, self._page_of(request)
         if page is None or _is_left(request):
+            self._others.add(request.url)
             return
         has_validators = self._in_flight.get(request.url, False)
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         is_made = meta.get("is_start_request") or meta.get("retry_times")
+        # Where a form leads is its answer.
+        is_made = is_made or not self._others.isdisjoint(meta.get("redirect_urls", ()))
         if not is_made and fingerprint not in self._made:
             validators: dict[str, str] | None = {}
             address = None

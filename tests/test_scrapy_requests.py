@@ -211,6 +211,14 @@ def test_a_redirect_to_a_page_of_the_same_crawl_is_known(site: Site, dsn: str) -
     assert site.crawl(dsn, "/a", "/old").asked == []
 
 
+def test_where_a_form_leads_is_requested_in_each_crawl(site: Site, dsn: str) -> None:
+    site.moved("/search", "/found", 303)
+    site.moved("/found", "/home", 302)
+    for _ in range(2):
+        assert site.crawl(dsn, form(1)).asked == ["/found", "/home", "POST /search page=1"]
+    assert site.crawl(dsn, "/home").asked == []
+
+
 def test_only_a_redirect_of_the_page_itself_counts(site: Site, dsn: str) -> None:
     site.answers["/search"] = lambda times, _: (303, {"Location": "/results"}, "")
     site.moved("/circle", "/circle")
