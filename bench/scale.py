@@ -1,11 +1,12 @@
 """Measure how cost grows with the number of rows, compared with other ways, and print one table.
 
-    TMPDIR=/var/tmp python bench/scale.py [--rows N]... [--hnsw N]
+    TMPDIR=/var/tmp python bench/scale.py [--rows N]... [--hnsw N] [--alone N]
 
 Every size gets an embedded server in a temporary folder, which takes 2 kB a row. The peers have the
 same simhashes: a scan with bit_count, and pgvector's indexes if the server has the extension. The
 ones with MinHash run if they are installed (datasketch, dedup-pg[sqlalchemy]). They get made
 signatures, so no text is hashed, and run up to a million rows, because of their space.
+``--alone`` measures instead a table of simhashes and their prefixes, in 185 bytes a row.
 
 A cell has the median and the 99th percentile of CPU milliseconds, of client and server together,
 which other processes hardly change, and for SQL the buffers of 8 KB that a call reads.
@@ -25,9 +26,12 @@ from typing import TYPE_CHECKING, Any, LiteralString
 import click
 import numpy as np
 import psycopg
+from sqlalchemy import bindparam, create_engine, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from pgsimhash import connect
 from pgsimhash.hashing.bits import to_bigint
+from pgsimhash.sqlalchemy import SIMHASH
 
 if TYPE_CHECKING:
     from bench.workload import (
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
         new_pages,
         percentiles,
         random_simhashes,
+        without_indexes,
     )
 else:  # A script finds its neighbours under their own names.
     from workload import (
@@ -50,6 +55,7 @@ else:  # A script finds its neighbours under their own names.
         new_pages,
         percentiles,
         random_simhashes,
+        without_indexes,
     )
 
 RNG = np.random.default_rng(1)
@@ -320,11 +326,54 @@ def measure(rows: int, hnsw: int) -> dict[str, str]:
     return cells
 
 
+def alone(rows: int) -> None:
+    """Lookups in a table of independent simhashes and their prefixes, in the default layout."""
+
+    class Base(DeclarativeBase):
+        """The tables."""
+
+    class Alone(Base):
+        __tablename__ = "alone"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        simhash: Mapped[int] = mapped_column(SIMHASH("22+21+21"))
+
+    with database(None) as dsn, psycopg.connect(dsn, autocommit=True) as connection:
+        engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+        Base.metadata.create_all(engine)
+        connection.execute("SET maintenance_work_mem = '1500MB'")
+        known = []
+        with without_indexes(connection, "alone"):
+            for start in range(0, rows, 10**6):
+                values = random_simhashes(min(rows - start, 10**6), RNG)
+                known.append(values[:1000])
+                with connection.cursor().copy("COPY alone FROM STDIN") as copy:
+                    for number, value in enumerate(values.view(np.int64).tolist(), start):
+                        copy.write_row((number, value))
+        sought, column = bindparam("q", type_=SIMHASH()), Alone.__table__.c.simhash
+        for distance in DISTANCES:
+            made = select(column).where(column.within(sought, distance)).compile(engine)
+            fixed = {name: value for name, value in made.params.items() if name != "q"}
+
+            def look(
+                query: int, statement: bytes = str(made).encode(), fixed: Any = fixed
+            ) -> object:
+                return connection.execute(statement, {**fixed, "q": to_bigint(query)}).fetchall()
+
+            queries = near_copies(np.concatenate(known), 300, distance, RNG)
+            for clock in (cpu_clock(connection), time.perf_counter):
+                cell = ", ".join(map(shown, percentiles(look, queries, clock)))
+                click.echo(f"{rows:,}, {distance} bits: {cell}")
+        engine.dispose()
+
+
 @click.command()
 @click.option("--rows", multiple=True, type=int, default=(10**5, 10**6, 10**7), show_default=True)
 @click.option("--hnsw", default=10**6, show_default=True, help="At most; it takes long to build.")
-def main(rows: tuple[int, ...], hnsw: int) -> None:
+@click.option("--alone", "simhashes", type=int, help="Lookups in a table of this many simhashes.")
+def main(rows: tuple[int, ...], hnsw: int, simhashes: int | None) -> None:
     """Measure each size and print a table in Markdown."""
+    if simhashes is not None:
+        return alone(simhashes)
     sizes = {number: measure(number, hnsw) for number in rows}
     click.echo(f"| | {' | '.join(f'{number:,}' for number in sizes)} |\n|---|{'---|' * len(sizes)}")
     for what in dict.fromkeys(what for cells in sizes.values() for what in cells):
