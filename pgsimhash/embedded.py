@@ -49,8 +49,8 @@ from pgsimhash.runtime.server_home import (
 
 _LIBPQ_DEFAULTS: Final = {
     "channel_binding": "disable", "gssencmode": "disable", "hostaddr": "", "options": "",
-    "require_auth": "", "requirepeer": "", "sslmode": "disable", "sslnegotiation": "postgres",
-    "sslrootcert": "", "target_session_attrs": "any",
+    "require_auth": "", "requirepeer": "", "sslcertmode": "disable", "sslmode": "disable",
+    "sslnegotiation": "postgres", "sslrootcert": "", "target_session_attrs": "any",
 }  # fmt: skip
 
 __all__ = ["start"]
@@ -65,7 +65,7 @@ def start(folder: Path | None = None) -> str:
     It stops with the last process that called this. ``folder`` is by default PGSIMHASH_DATA_DIR or
     the platform's. It may not belong to another user, or contain something else.
     """
-    from psycopg import conninfo
+    from psycopg import conninfo, pq
 
     # No lock or socket of this process may have the number of a closed standard stream.
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -90,11 +90,11 @@ def start(folder: Path | None = None) -> str:
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         raise _failed(home, error) from error
     logger.info("the embedded PostgreSQL in %s", home)
-    # What libpq's variables ask of another server.
+    # What libpq's variables or their service ask of another server.
     settings = {
-        name: default
-        for name, default in _LIBPQ_DEFAULTS.items()
-        if "PG" + name.replace("_", "").upper() in os.environ
+        name: _LIBPQ_DEFAULTS[name]
+        for option in pq.Conninfo.get_defaults()
+        if option.val != option.compiled and (name := option.keyword.decode()) in _LIBPQ_DEFAULTS
     }
     settings |= {"host": str(sockets), "port": "5432", "user": "postgres", "dbname": "postgres"}
     return conninfo.make_conninfo(**settings)
@@ -223,10 +223,11 @@ class _Server:
             self._initialise()
         check_version(self._data, self._programs)
         pid, *_ = self._pid_file()
-        if pid == 0:
-            # No server runs, and a crash of the machine may have emptied the file.
-            (self._data / "postmaster.pid").unlink(missing_ok=True)
         sockets = self._socket_folder()
+        # No server runs, and a crash of the machine may have emptied its files.
+        (sockets / f"{_SOCKET}.lock").unlink(missing_ok=True)
+        if pid == 0:
+            (self._data / "postmaster.pid").unlink(missing_ok=True)
         quoted = str(sockets).replace('"', '""')
         settings = (
             "listen_addresses=",

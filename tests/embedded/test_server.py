@@ -451,10 +451,9 @@ def test_an_unsuitable_folder_or_content_is_one_clear_line(used: Path, home: Pat
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 90, b"garbage\n", b"\n"])
-def test_a_pid_file_that_a_crash_of_the_machine_emptied_is_ignored(
-    used: Path, content: bytes
-) -> None:
+def test_files_that_a_crash_of_the_machine_emptied_are_ignored(used: Path, content: bytes) -> None:
     pid_file(used).write_bytes(content)
+    pid_file(used).with_name(".s.PGSQL.5432.lock").write_bytes(content)
     with clients(used) as (client,):
         psycopg.connect(client.dsn).close()
     assert not pid_file(used).exists()
@@ -471,14 +470,17 @@ def test_a_process_without_standard_streams_uses_it_as_any_other(used: Path) -> 
 
 
 def test_the_variables_for_another_server_do_not_count(
-    used: Path, monkeypatch: pytest.MonkeyPatch
+    used: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "services").write_text("[other]\nhostaddr=::1\nsslmode=verify-full\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
     with clients(used):
         for name, value in {
             "PGCHANNELBINDING": "require", "PGREQUIREAUTH": "scram-sha-256", "PGHOSTADDR": "::1",
             "PGGSSENCMODE": "require", "PGTARGETSESSIONATTRS": "standby", "PGREQUIREPEER": "x",
             "PGOPTIONS": "-c search_path=app", "PGSSLMODE": "verify-full", "PGPORT": "1",
             "PGSSLROOTCERT": "system", "PGSSLNEGOTIATION": "direct", "PGDATABASE": "app",
+            "PGSSLCERTMODE": "require", "PGREQUIRESSL": "1", "PGSERVICE": "other",
         }.items():  # fmt: skip
             with monkeypatch.context() as patch:
                 patch.setenv(name, value)
