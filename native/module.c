@@ -96,14 +96,16 @@ static PyObject *read_page(PyObject *module, PyObject *arguments) {
 
 Page *page_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }
 
-/* facts(page) -> (structure, number of words, whether each block is shown) */
+/* facts(page) -> (structure, number of words, of those outside links that are no numbers, whether each
+ * block is shown) */
 static PyObject *facts(PyObject *module, PyObject *capsule) {
     (void)module;
     const Page *page = page_of(capsule);
     if (page == NULL) return NULL;
     PyObject *shown =
         PyBytes_FromStringAndSize((const char *)page->shown, all_block_count(page));
-    return Py_BuildValue("KiN", (unsigned long long)page->structure, page->token_count, shown);
+    return Py_BuildValue("KiiN", (unsigned long long)page->structure, page->token_count,
+                         page->unlinked_count, shown);
 }
 
 /* text(page) -> the text of its outline, with signs */
@@ -203,6 +205,7 @@ static PyMethodDef methods[] = {
     {"vote", vote_of, METH_VARARGS, NULL},
     {"vote_texts", vote_texts, METH_VARARGS, NULL},
     {"events", events, METH_VARARGS, NULL},
+    {"find", find, METH_VARARGS, NULL},
     {"vote_titles", vote_titles, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},

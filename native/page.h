@@ -3,7 +3,7 @@
  * The steps follow the Python code of the default scheme, in its order and with its names; each file
  * names its module. Python decides what is right, and one test compares the two bit by bit. No
  * state is global: a page is read by several threads at once, each with its own Page, and without
- * the GIL, so only module.c, tables.c, texts.c, events.c and complex_words.c may call Python.
+ * the GIL, so only module.c, tables.c, texts.c, events.c, find.c and complex_words.c may call Python.
  */
 #ifndef PGSIMHASH_PAGE_H
 #define PGSIMHASH_PAGE_H
@@ -130,6 +130,7 @@ typedef struct {
     Table complex_runs;           /* runs of characters that do not fold alone */
     uint8_t *kinds;               /* of tokens */
     int32_t token_count, sign_count; /* signs of blocks and links are no tokens here */
+    int32_t unlinked_count;          /* words outside links that are no numbers */
 
     /* Of blocks with words: the block's number, its element, and amounts */
     int32_t block_count;
@@ -250,8 +251,9 @@ Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote
 /* UNSUPPORTED: only Python splits some of its words. */
 Status vote_letters(const Page *page, const Tables *tables, Vote *result);
 
-/* events.c */
+/* events.c, find.c */
 PyObject *events(PyObject *module, PyObject *arguments);
+PyObject *find(PyObject *module, PyObject *arguments);
 
 /* texts.c */
 PyObject *vote_texts(PyObject *module, PyObject *arguments);

@@ -262,6 +262,7 @@ Status count_words(Page *page) {
         if (word < 0) continue;
         page->counts[block] += 1.0;
         page->linked[block] += page->token_linked.data[i];
+        page->unlinked_count += !page->token_linked.data[i] && !(flags[word] & WORD_NUMBER);
         page->numeric[block] += page->kinds[i] == NUMBER;
         if (flags[word] & WORD_LEGAL) page->legal[block] += 1.0;
         if (flags[word] & WORD_PRIVACY) page->privacy[block] += 1.0;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import chain, compress
 from typing import Final
@@ -29,7 +29,7 @@ _VISIBLE_WORDS: Final = 50  # a page with fewer outside links may be hidden unti
 _MENU_WORDS: Final = 500  # a page with more words has more than menus
 _HIDDEN_TIMES: Final = 4  # so many times the visible words are in what is hidden
 _SHOWN_MAX: Final = 8  # how often more of a page is shown
-_LINKED: Final = re.compile(" \0\0 [^\0]*+(?:\0(?!\0\0 )[^\0]*+)*+\0\0\0 ")
+_LINKED: Final = re.compile(" \0\0 [^\0]*+(?:\0{4,5}+[^\0]*+)*+\0\0\0 ")
 MARKED_UP_MAX: Final = 150_000  # Markdown of more links, items and marks is only paragraphs
 
 
@@ -60,7 +60,7 @@ def read_article(
     if _TAG.search(source) is None:
         text = source.decode()
         if len(text.split()) <= PAGE_WORDS_MAX:
-            check_stand_in(None, text, text)
+            check_stand_in(None, text, lambda: text)
         is_missing = bool(selectors.content)
         paragraphs = map(str.strip, text.split("\n"))
         return Article(lambda: unmarked(paragraphs), text, content_missing=is_missing)
@@ -85,7 +85,7 @@ def article_of_tree(
     by_c = None if also else native.read(body)
     page = by_c or _WeighedPage(body, also)
     for _ in range(_SHOWN_MAX):
-        visible = _visible_words(page)
+        visible = page.word_count if page.word_count >= _MENU_WORDS else page.unlinked_count
         least = max(_HIDDEN_TIMES * visible, page.word_count)
         if visible >= _VISIBLE_WORDS or not show_hidden(body, least):
             break
@@ -113,8 +113,10 @@ def article_of_tree(
     def words() -> WeightedWords:
         return weighed().words
 
+    def unlinked() -> str:
+        return "\n".join(lines(_LINKED.sub(" ", page.text())))
+
     if page.word_count <= PAGE_WORDS_MAX:
-        unlinked = "\n".join(lines(_LINKED.sub(" ", page.text())))
         check_stand_in(head.title, text(), unlinked, _empty_ids(root))
     about = (head.title, head.canonical_url, head.language, page.structure)
     return Article(markdown, text, *about, words, by_c, is_missing, head.noindex, head.alternates)
@@ -201,6 +203,10 @@ class _WeighedPage:
         self.words = weighted_words(self._outline, blocks)
         self.word_count = sum(len(block.words) for block in blocks)
 
+    @property
+    def unlinked_count(self) -> int:
+        return len(tokenize(_LINKED.sub(" ", self.text())))
+
     def text(self) -> str:
         return self._outline.text
 
@@ -219,24 +225,17 @@ class _WeighedPage:
         return Ignored(reached - kept, texts, tails)
 
 
-def _visible_words(page: NativePage | _WeighedPage) -> int:
-    """Return the number of words outside links, or of all words of a page that has many."""
-    if page.word_count >= _MENU_WORDS:
-        return page.word_count
-    return len(tokenize(_LINKED.sub(" ", page.text())))
-
-
 def unmarked(lines: Iterable[str]) -> str:
     """Return lines of text as Markdown, a paragraph each."""
     return "\n\n".join([escape_start(escape(line)) for line in lines if line])
 
 
-def _empty_ids(root: HtmlElement) -> list[str]:
-    """Return the ids of the elements without text."""
+def _empty_ids(root: HtmlElement) -> Iterator[str]:
+    """Yield the ids of the elements without text."""
     filled = set[HtmlElement]()
     for element in root.xpath("//*[text()[normalize-space()]]"):
         _add_with_ancestors(element, filled)
-    return [element.get("id") for element in root.xpath("//*[@id]") if element not in filled]
+    yield from (element.get("id") for element in root.xpath("//*[@id]") if element not in filled)
 
 
 def _add_with_ancestors(element: HtmlElement, elements: set[HtmlElement]) -> None:

@@ -6,7 +6,7 @@ articles about such pages are not affected.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
@@ -15,9 +15,15 @@ from urllib.parse import urljoin, urlsplit
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
+from pgsimhash.html import native
 from pgsimhash.html.parse import clean_text
 from pgsimhash.pages.values import says_noindex
 
+_OF_HEAD: Final[dict[str, native.Wanted]] = {
+    "title": None, "base": None, "link": ("rel", "canonical", "alternate"),
+    "meta": ("name", "robots"),
+}  # fmt: skip
+_FALLBACKS: Final[dict[str, native.Wanted]] = {"noscript": None}
 _CANONICAL_MAX: Final = 10
 _ALTERNATES_MAX: Final = 100
 _TITLES_MAX: Final = 100
@@ -117,17 +123,20 @@ class Head(NamedTuple):
 
 def read_head(root: HtmlElement, url: str | None) -> Head:
     """Return what a page at ``url`` says about itself, wherever these elements are."""
-    titles = islice(root.iter("title"), _TITLES_MAX)
+    found = native.find(root, _OF_HEAD)
+    titles, bases, links, metas = ([part for part in found if part.tag == tag] for tag in _OF_HEAD)
     # A title in an svg names a drawing.
-    of_page = (title for title in titles if next(title.iterancestors("svg"), None) is None)
+    of_page = (
+        title for title in titles[:_TITLES_MAX] if next(title.iterancestors("svg"), None) is None
+    )
     texts = (" ".join(clean_text("".join(title.itertext())).split()) for title in of_page)
-    bases = (base.get("href") for base in root.iter("base"))
-    base = absolute(next((href for href in bases if href is not None), None), url) or url
-    links = [(link.get("rel", "").lower().split(), link) for link in root.iter("link")]
-    canonical = (link for relations, link in links if "canonical" in relations)
-    twins = (link for words, link in links if "alternate" in words and link.get("hreflang"))
+    references = (base.get("href") for base in bases)
+    base = absolute(next((href for href in references if href is not None), None), url) or url
+    related = [(link.get("rel", "").lower().split(), link) for link in links]
+    canonical = (link for relations, link in related if "canonical" in relations)
+    twins = (link for words, link in related if "alternate" in words and link.get("hreflang"))
     language = (root.get("lang") or root.get("xml:lang") or "").strip()[:35]
-    robots = (meta for meta in root.iter("meta") if meta.get("name", "").lower() == "robots")
+    robots = (meta for meta in metas if meta.get("name", "").lower() == "robots")
     return Head(
         next(filter(None, texts), None),
         base,
@@ -192,7 +201,7 @@ def image_source(image: HtmlElement) -> str | None:
 
 def restore_images(root: HtmlElement) -> None:
     """Give each placeholder ``img`` the source of the image in the following ``noscript``."""
-    for fallback in root.iter("noscript"):
+    for fallback in native.find(root, _FALLBACKS):
         placeholder = fallback.getprevious()
         if placeholder is None or placeholder.tag != "img":
             continue
@@ -205,12 +214,15 @@ def restore_images(root: HtmlElement) -> None:
 
 
 def check_stand_in(
-    title: str | None, text: str, unlinked: str, empty_ids: Iterable[str | None] = ()
+    title: str | None,
+    text: str,
+    unlinked: Callable[[], str],
+    empty_ids: Iterable[str | None] = (),
 ) -> None:
     """Raise a PageError if a page is an error page, a bot check or JavaScript-rendered.
 
     Error pages are named in a part of the title or the first line; scripts fill an empty element.
-    ``unlinked`` is the text outside links.
+    ``unlinked`` returns the text outside links.
     """
     words = text.split()
     content = " ".join(words).lower()
@@ -228,7 +240,7 @@ def check_stand_in(
         return
     heading = first.strip().lower()
     rest = content.removeprefix(heading if heading in errors else "")
-    own_words = _own_words(unlinked)
+    own_words = _own_words(unlinked())
     has_text = sum(size for size in own_words if size >= _SENTENCE_WORDS) >= TEXT_WORDS_MIN
     is_confirmed = _SAYS_ERROR.search(rest) or (_MAY_SAY_ERROR.search(rest) and not has_text)
     if any(not _AMBIGUOUS.fullmatch(part) or is_confirmed for part in errors):

@@ -20,6 +20,9 @@ from pgsimhash.runtime.extension import is_built
 Event = tuple[str, Any] | str | None
 """What is rendered of a page: see :func:`pgsimhash.html.markdown.events`."""
 
+Wanted = tuple[str, ...] | frozenset[str] | None
+"""Which elements of a tag are wanted: see :func:`find`."""
+
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
@@ -35,12 +38,13 @@ def implementation() -> Literal["C", "Python"]:
 class NativePage:
     """A page as the extension read it.
 
-    It has the simhash of its structure, how many words it has, and whether each block is shown.
+    It has the simhash of its structure, how many words it has, how many of these are no numbers
+    and outside links, and whether each block is shown.
     """
 
     def __init__(self, page: object) -> None:
         self._page = page
-        self.structure, self.word_count, self.shown = _native.facts(page)
+        self.structure, self.word_count, self.unlinked_count, self.shown = _native.facts(page)
 
     def text(self) -> str:
         """Return the text of its outline."""
@@ -78,15 +82,25 @@ def vote_titles(texts: list[str]) -> list[VoteFields | None]:
 
 
 def is_clean(utf8: bytes) -> bool:
-    """Return whether the extension finds no character that :func:`clean_text` removes."""
+    """Return whether the extension finds only UTF-8, and nothing that :func:`clean_text` drops."""
     return is_used and _native.is_clean(utf8)
+
+
+def find(root: HtmlElement, wanted: dict[str, Wanted]) -> list[HtmlElement]:
+    """Return the elements of a tree that may be wanted, in document order.
+
+    With None these are all of a tag. With a tuple, those that have its first string as an
+    attribute with one of the others in its value, in any case; with a set, those that contain many
+    elements or one of another tag. The tag ``*`` is for all elements.
+    """
+    return _native.find(root, wanted) if is_used else list(root.iter(*wanted))
 
 
 def odd_tags(html: bytes) -> tuple[int, bool, bool]:
     """Return where the first ``</body>`` or ``</html>`` may be, or the end of a page.
 
     And whether the start tag of a script, style, title or textarea may end with a slash, and
-    whether there may be a CDATA section.
+    whether there may be a CDATA section that is text.
     """
     return _native.odd_tags(html) if is_used else (0, True, True)
 

@@ -126,6 +126,10 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     if isinstance(html, str):
         return _clean(html.encode("utf-8", "surrogatepass"))
     body = bytes(html)
+    # Most pages; each of the following steps would leave them as they are.
+    starts_a_tag = body[:64].lstrip(b" \t\r\n").startswith(b"<")
+    if starts_a_tag and len(body) <= _NOISE_MIN and native.is_clean(body):
+        return body
     marked, mark = read_bom(body)
     body = body[len(mark or b"") :]
     codec = marked or _unmarked_utf16(body, charset)
@@ -350,7 +354,7 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
     if root is not None:
         if brackets > half and root.xpath("count(//*) > $limit", limit=max_elements):
             raise PageError("too_large", f"the page has more than {max_elements:,} elements")
-        repair(root, source)
+        repair(root)
     return root
 
 

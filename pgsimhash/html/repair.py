@@ -56,7 +56,14 @@ _OPENERS_MAX, _LABEL_PARTS = 200, 40  # how many elements with the role of a but
 # A part of a page that a script opens, such as a menu or a dialog, is no text of its own.
 _OPENED: Final = Named.BESIDE | Named.FOOTER | Named.OVERLAY | Named.APART
 _ROLES: Final = ("button", "tab", "tabpanel")
-_ROLE: Final = re.compile(rb"role\s*=\s*[\"']?(?:button|tab)")
+_REPAIRED: Final[dict[str, native.Wanted]] = {
+    "*": ("role", "button", "tab"), "head": HEAD,
+    "svg": words(
+        "animate circle clippath defs ellipse g line lineargradient mask path polygon polyline"
+        " radialgradient rect stop style svg symbol text title tspan use"
+    ),
+    **dict.fromkeys(words("button noscript template ins object embed math")),
+}  # fmt: skip
 _LINKED: Final = NEVER_TEXT | {"a"}
 _PARTS_MAX: Final = 200  # how many starts and ends of elements of a hidden part are read
 _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
@@ -72,7 +79,8 @@ def repaired_source(source: bytes) -> bytes:
     if has_slash and not is_xhtml:
         ends: dict[bytes, int] = {}
         source, end = _SELF_CLOSED.sub(lambda tag: _opened(tag, ends), source), 0
-    return source[:end] + _PAGE_END.sub(lambda tag: b"" if tag[1] else tag[0], source[end:])
+    rest = _PAGE_END.sub(lambda tag: b"" if tag[1] else tag[0], source[end:])
+    return b"".join((memoryview(source)[:end], rest)) if end < len(source) else source
 
 
 def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:
@@ -101,14 +109,17 @@ def _opened(tag: re.Match[bytes], ends: dict[bytes, int]) -> bytes:
     return tag[0] if ends[name] < tag.end() else tag[0][:-2] + b">"
 
 
-def repair(root: HtmlElement, source: bytes) -> None:
-    """Make the text that readers see text of the tree, which was parsed from ``source``."""
-    _empty_head(root)
+def repair(root: HtmlElement) -> None:
+    """Make the text that readers see text of the tree."""
     buttons: list[HtmlElement] = []
     copies: list[HtmlElement] = []
-    parts = root.iter("svg", "button", "noscript", "template", "ins", "object", "embed", "math")
-    for element in list(parts):
-        if element.tag == "svg":
+    roles: list[HtmlElement] = []
+    for element in native.find(root, _REPAIRED):
+        if element.get("role") in _ROLES:
+            roles.append(element)
+        if element.tag == "head":
+            _empty_head(root)
+        elif element.tag == "svg":
             _end_drawing(element)
         elif element.tag == "button":
             if _is_text(element):
@@ -133,13 +144,13 @@ def repair(root: HtmlElement, source: bytes) -> None:
             if _is_copy(element):
                 element.tag = "annotation"
         # Declarative shadow DOM (4.12.3); the other attribute is Chrome's older one.
-        elif element.get("shadowrootmode") or element.get("shadowroot"):
+        elif element.tag == "template" and (
+            element.get("shadowrootmode") or element.get("shadowroot")
+        ):
             element.tag = "div"
     for button in buttons:
         button.tag = "div"
-    # On most pages the source shows faster than the tree that there are none.
-    if buttons or _ROLE.search(source):
-        _open_panels(root, buttons)
+    _open_panels(root, buttons, roles)
     _show_copies(root, copies[:_COPIES_MAX])
 
 
@@ -159,10 +170,7 @@ def _is_copy(math: HtmlElement) -> bool:
 def _empty_head(root: HtmlElement) -> None:
     """Move elements of the body from the head to the body, if ``<body>`` was omitted."""
     head = root.find("head")
-    if head is None:
-        return
-    misplaced = [child for child in head if child.tag not in HEAD]
-    if not misplaced:
+    if head is None or not (misplaced := [child for child in head if child.tag not in HEAD]):
         return
     body = root.find("body")
     if body is None:
@@ -226,9 +234,10 @@ _TITLES: Final = HEADING_TAGS | {"dt"}
 _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
 
 
-def _open_panels(root: HtmlElement, buttons: Iterable[HtmlElement]) -> None:
+def _open_panels(
+    root: HtmlElement, buttons: Iterable[HtmlElement], roles: Iterable[HtmlElement]
+) -> None:
     """Show the parts that buttons open: those they name, or those behind them."""
-    roles = [part for part in root.xpath("descendant::*[@role]") if part.get("role") in _ROLES]
     role_buttons = islice((part for part in roles if part.get("role") == "button"), _OPENERS_MAX)
     openers = [*buttons, *filter(_is_text, role_buttons)]
     controlled = {name for opener in openers for name in _controlled(opener)}
