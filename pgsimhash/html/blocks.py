@@ -37,6 +37,11 @@ def flags_of(lists: Mapping[int, Collection[str]]) -> Counter[str]:
     return flags
 
 
+def storable(text: str | None) -> str:
+    """Return text with spaces for what the parser reads, but lxml does not put into a tree."""
+    return _UNSTORABLE.sub(" ", text or "")
+
+
 # The tags whose content is not text.
 NEVER_TEXT: Final = words(
     "script style template iframe object embed applet canvas audio video input button select"
@@ -59,6 +64,7 @@ _HIDDEN: Final = re.compile(
 )
 # React streams content as hidden elements that its script moves into place.
 _STREAMED: Final = re.compile(r"S:[0-9a-f]+")
+_UNSTORABLE: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 

@@ -15,7 +15,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
-from pgsimhash.html.blocks import BLOCK
+from pgsimhash.html.blocks import BLOCK, storable
 from pgsimhash.pages.selectors import Selectors
 
 _IGNORED: Final = "IGNORED"  # no tag of a parsed page has capital letters
@@ -53,7 +53,7 @@ def cut(root: HtmlElement, selectors: Selectors) -> bool:
         return is_missing
     for element in _below(ignored, {body}):
         if element.tag in BLOCK:
-            element.tail = f" {element.tail or ''}"
+            element.tail = f" {storable(element.tail)}"
         element.tag = _IGNORED
     if parts and not around.intersection(parts):
         nested = set(_below(parts, set(parts)))

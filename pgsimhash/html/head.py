@@ -16,6 +16,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
+from pgsimhash.html.blocks import storable
 from pgsimhash.html.parse import clean_text
 from pgsimhash.pages.values import says_noindex
 
@@ -210,7 +211,7 @@ def restore_images(root: HtmlElement) -> None:
             continue
         source = image_source(images[0])
         if source and image_source(placeholder) is None:
-            placeholder.set("src", source)
+            placeholder.set("src", storable(source))
 
 
 def check_stand_in(

@@ -21,6 +21,7 @@ from w3lib.encoding import html_body_declared_encoding, read_bom
 
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
+from pgsimhash.html.blocks import storable
 from pgsimhash.html.repair import repair, repaired_source
 from pgsimhash.pages.values import BytesLike
 
@@ -393,11 +394,6 @@ def may_crowd_attributes(source: bytes) -> bool:
     return pairs > _PAIRS_ROOT_MAX**2
 
 
-def _storable(text: str) -> str:
-    # A form feed is white space in HTML, and not allowed in XML.
-    return clean_text(text).replace("\f", " ")
-
-
 class _FlatBuilder:
     """A parser target that builds a tree of limited depth, with limited attributes.
 
@@ -424,7 +420,7 @@ class _FlatBuilder:
         if self._depth > self._depth_max:
             return
         kept = {
-            name: _storable(value)
+            name: storable(clean_text(value))
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)
             if _NAME.fullmatch(name)
         }
@@ -437,7 +433,7 @@ class _FlatBuilder:
 
     def data(self, data: str) -> None:
         if self._depth_max:
-            self._builder.data(_storable(data))
+            self._builder.data(storable(clean_text(data)))
 
     def close(self) -> etree._Element | None:
         try:

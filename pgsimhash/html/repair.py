@@ -16,7 +16,15 @@ from lxml.html import HtmlElement
 
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import native
-from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, is_hidden, names_of, words
+from pgsimhash.html.blocks import (
+    HEADING_TAGS,
+    NEVER_TEXT,
+    Named,
+    is_hidden,
+    names_of,
+    storable,
+    words,
+)
 
 # The elements of a head (13.2.6.4.4); any other begins the body.
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
@@ -177,7 +185,7 @@ def _empty_head(root: HtmlElement) -> None:
         body = root.makeelement("body")
         head.addnext(body)
     if body.text:
-        misplaced[-1].tail = f"{misplaced[-1].tail or ''}{body.text}"
+        misplaced[-1].tail = storable(misplaced[-1].tail) + storable(body.text)
         body.text = None
     body[:0] = misplaced
 
@@ -197,11 +205,11 @@ def _end_drawing(svg: HtmlElement) -> None:
     after: list[HtmlElement] = [first, *first.itersiblings()]
     for around in _up_to(first, svg):
         if around.tail:
-            after[-1].tail = f"{after[-1].tail or ''}{around.tail}"
+            after[-1].tail = storable(after[-1].tail) + storable(around.tail)
             around.tail = None
         after += around.itersiblings()
     if svg.tail:
-        after[-1].tail = f"{after[-1].tail or ''}{svg.tail}"
+        after[-1].tail = storable(after[-1].tail) + storable(svg.tail)
         svg.tail = None
     for element in reversed(after):
         svg.addnext(element)

@@ -51,6 +51,14 @@ def test_other_deep_nesting_becomes_a_tree_of_limited_depth() -> None:
     assert fingerprint(page).tokens == WORDS + 1
 
 
+@pytest.mark.parametrize("part", [
+    "<svg><g><p>a</g>\f<p>b</svg>&#1;c", "<p class=x>a</p>&#2;b",
+    "<img><noscript><img src='a&#1;\f'>", "<head><section>a</section></head><body>&#3;b",
+])  # fmt: skip
+def test_control_characters_move_with_their_text(part: str) -> None:
+    assert fingerprint(part + TEXT, ignore=".x").tokens >= WORDS
+
+
 def test_ordinary_pages_are_left_to_the_parser() -> None:
     assert parsed("<div>" * 1000 + TEXT).xpath("count(//div)") == 1000
     # The flat builder keeps fewer attributes.

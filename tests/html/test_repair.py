@@ -164,8 +164,8 @@ def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
 
 @pytest.mark.parametrize(("reason", "page"), [
     ("needs_script", f"<title>Bay</title><div id=root></div>{NAV}<p>Loading the app, please wait."),
-    ("needs_script", f"<title>Bay</title><div id=root></div>"
-        f"<p>{'Loading the app, please wait. ' * 5}<a href=/>\xa9 Bay. {' '.join(SENTENCES[:2])}</a>"),
+    ("needs_script", f"<title>Bay</title><div id=root></div><p>{'Loading the app, wait. ' * 6}"
+        f"<a href=/>\xa9 Bay. {' '.join(SENTENCES[:2])}</a>"),
     ("blocked", "<title>Bay</title><p>Please enable JavaScript and cookies to continue.</p><p>The "
         "security of this site checks each browser before it gives access. Ray ID: 12a.</p>"),
     ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
