@@ -4,14 +4,17 @@ Functions of the schema raise SQLSTATEs of class PS, which PostgreSQL does not u
 a trigger or constraint of yours is never mistaken for one of the package.
 """
 
+import os
 import re
-import socket
-import struct
+import select
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
 
 from pgsimhash.db.schema_names import schema_of
 from pgsimhash.errors import (
@@ -220,11 +223,11 @@ def no_connection(error: BaseException) -> StoreError:
             "ignore_startup_parameters of PgBouncer, or remove it from the DSN and PGOPTIONS",
         )
     login = getattr(error, "pgconn", None)
-    answer = _first_answer(login) if login else b""
-    # 57P03: the server starts or stops. 53300: it has too many connections.
-    if re.search(rb"\0C(57P03|53300)\0", answer):
+    trace = _login_trace(login) if login else b""
+    # The server starts or stops, or has too many connections or too little memory.
+    if re.search(rb'ErrorResponse\t.*? C "(57P0[123]|53...)"', trace):
         message = "the server accepts no connection now: {}; try again later"
-    elif answer:
+    elif re.search(rb"^B\t", trace, re.MULTILINE) or "FATAL" in problem:
         return NoServerError(
             "login_refused",
             f"the server refuses the login: {problem}; correct user, password, database or sslmode "
@@ -239,23 +242,33 @@ def no_connection(error: BaseException) -> StoreError:
     return NoServerError("no_server", message.format(problem))
 
 
-def _first_answer(login: Any) -> bytes:
-    """Return the first answer of the server to a login that failed, empty without one.
+def _login_trace(login: Any) -> bytes:
+    """Return the messages of a login like one that failed, of the server those that begin with B.
 
-    libpq tells the SQLSTATE of a refused login to nobody, and its words are in any language.
+    libpq tells the SQLSTATE of a refused login to its trace alone, on Linux, and its words are in
+    any language. A server may refuse after it has the password, as if it has too many connections.
     """
-    try:
-        host, address, port = login.host.decode(), login.hostaddr.decode(), login.port.decode()
-        is_local = host.startswith("/")
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        names = b"user\0%b\0database\0%b\0\0" % (login.user, login.db)
-        with socket.socket(socket.AF_UNIX if is_local else family) as server:
-            server.settimeout(2)
-            server.connect(f"{host}/.s.PGSQL.{port}" if is_local else (address, int(port)))
-            server.sendall(struct.pack("!ii", 8 + len(names), 3 << 16) + names)
-            return server.recv(1000)
-    except (OSError, ValueError):
-        return b""
+    given = {option.keyword.decode(): option.val.decode() for option in login.info if option.val}
+    with (
+        suppress(AttributeError, OSError, ValueError, psycopg.Error),
+        # In memory, because it has the password.
+        os.fdopen(os.memfd_create("trace"), "w+b") as trace,
+    ):
+        again = pq.PGconn.connect_start(make_conninfo(**given).encode())
+        again.trace(trace.fileno())
+        again.set_trace_flags(pq.Trace.SUPPRESS_TIMESTAMPS)
+        reading, writing = pq.PollingStatus.READING, pq.PollingStatus.WRITING
+        step: int = writing
+        latest = time.monotonic() + 2
+        while step in (reading, writing) and time.monotonic() < latest:
+            ready = select.poll()
+            ready.register(again.socket, select.POLLIN if step == reading else select.POLLOUT)
+            step = again.connect_poll() if ready.poll(100) else step
+        again.untrace()
+        again.finish()
+        trace.seek(0)
+        return trace.read()
+    return b""
 
 
 @contextmanager

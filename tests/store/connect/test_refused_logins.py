@@ -21,11 +21,13 @@ CASES = {
     "no CONNECT": ("42501", "keine Berechtigung für Datenbank »crawl«", "login_refused"),
     "too many connections": ("53300", "zu viele Verbindungen", "no_server"),
     "starting": ("57P03", "das Datenbanksystem startet", "no_server"),
+    "stopping": ("57P01", "Verbindung wird abgebrochen", "no_server"),
     "pooler": ("08P01", "unsupported startup parameter: options", "unsuitable"),
     "pooler, one of them": (
         "08P01", "unsupported startup parameter in options: work_mem", "unsuitable"
     ),
 }  # fmt: skip
+PASSWORD = struct.pack("!cii", b"R", 8, 3)
 ADVICE = {
     "login_refused": "the server refuses the login: .*; correct user, password, database or ssl",
     "no_server": "the server accepts no connection now: .*; try again later",
@@ -34,8 +36,8 @@ ADVICE = {
 
 
 @contextmanager
-def server(state: str, words: str) -> Iterator[str]:
-    """Lend the DSN of a server that refuses every login."""
+def server(state: str, words: str, asks: bytes = b"") -> Iterator[str]:
+    """Lend the DSN of a server that refuses every login, maybe after it asks for a password."""
     fields = f"SFATAL\0VFATAL\0C{state}\0M{words}\0\0".encode()
     refusal = b"E" + struct.pack("!I", len(fields) + 4) + fields
 
@@ -50,6 +52,9 @@ def server(state: str, words: str) -> Iterator[str]:
                     # No to SSL.
                     client.sendall(b"N")
                     client.recv(1000)
+                if asks:
+                    client.sendall(asks)
+                    client.recv(1000)
                 client.sendall(refusal)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -63,9 +68,12 @@ def server(state: str, words: str) -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.parametrize("asks", [b"", PASSWORD], ids=["at once", "after the password"])
 @pytest.mark.parametrize(("state", "words", "reason"), CASES.values(), ids=CASES)
-def test_the_reason_does_not_depend_on_words(state: str, words: str, reason: str) -> None:
-    with server(state, words) as dsn:
+def test_the_reason_does_not_depend_on_words(
+    state: str, words: str, reason: str, asks: bytes
+) -> None:
+    with server(state, words, asks) as dsn:
         engine = sa.create_engine(dsn.replace("postgresql:", "postgresql+psycopg:"))
         for opens in (
             lambda: connect(dsn),
