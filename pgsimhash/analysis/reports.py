@@ -398,22 +398,18 @@ def _biggest(
             links.add(cluster, distance)
             number += 1
             pages += len(cluster.pages)
-            yield _view(cluster)
+            best = cluster.canonical
+            others = (
+                Member(page, hamming_distance(page.simhash, best.simhash))
+                for page in cluster.pages
+                if page is not best
+            )
+            farthest = heapq.nlargest(_MEMBERS, others, key=lambda one: one.distance)
+            one_title = len({page.title for page in cluster.pages}) == 1
+            yield ClusterView(len(cluster.pages), best, tuple(farthest), one_title)
 
     biggest = heapq.nlargest(max(count, 1), views(), key=lambda view: view.size)
     return biggest[:count], number, pages
-
-
-def _view(cluster: Cluster) -> ClusterView:
-    canonical = cluster.canonical
-    others = (
-        Member(page, hamming_distance(page.simhash, canonical.simhash))
-        for page in cluster.pages
-        if page is not canonical
-    )
-    farthest = heapq.nlargest(_MEMBERS, others, key=lambda one: one.distance)
-    one_title = len({page.title for page in cluster.pages}) == 1
-    return ClusterView(len(cluster.pages), canonical, tuple(farthest), one_title)
 
 
 def _blocks(calls: Calls, *urls: str) -> tuple[BlockPair, ...]:

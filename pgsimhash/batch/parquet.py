@@ -6,6 +6,7 @@ by row groups, in bounded memory. A file of simhashes to read may have more colu
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, Final, SupportsIndex
 
@@ -44,27 +45,20 @@ SIMHASH_ROWS: Final = 1 << 20
 
 SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
 
-VERDICTS: Final = pa.schema(
-    [
-        pa.field("url", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        ("simhash", pa.uint64()),
-        ("distance", pa.uint8()),
-        ("duplicate_of", pa.string()),
-        ("detail", pa.string()),
-        ("html_bytes", pa.int64()),
-        ("truncated", pa.string()),
-        ("content_missing", pa.bool_()),
-        pa.field("keep", pa.bool_(), nullable=False),
-        ("page_id", pa.int64()),
-        ("original_page_id", pa.int64()),
-        ("source", pa.string()),
-        ("record", pa.int64()),
-        ("fetched_at", pa.timestamp("us", "UTC")),
-        ("title", pa.string()),
-    ]
-)
+_KINDS: Final = {
+    **{"simhash": pa.uint64(), "distance": pa.uint8()},
+    **{"int": pa.int64(), "bool": pa.bool_(), "datetime": pa.timestamp("us", "UTC")},
+}
+"""The types of columns by the name of the field, or else its type; others are strings."""
+
+
+def _column(own: Field[Any]) -> pa.Field:
+    kind, *optional = str(own.type).split(" | ")
+    arrow = _KINDS.get(own.name) or _KINDS.get(kind) or pa.string()
+    return pa.field(own.name, arrow, nullable=bool(optional))
+
+
+VERDICTS: Final = pa.schema([_column(own) for own in fields(Verdict) if own.name != "markdown"])
 """The fields of :class:`~pgsimhash.pages.records.Verdict` without the Markdown."""
 
 CLUSTERS: Final = pa.schema(

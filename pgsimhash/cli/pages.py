@@ -22,7 +22,7 @@ from pgsimhash.analysis.wording import counted
 from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
-from pgsimhash.pages.records import Verdict
+from pgsimhash.pages.records import BITS_64, Verdict
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
@@ -330,12 +330,10 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
             continue
         fields = dataclasses.asdict(page)
         del fields["markdown"]
-        fields["simhash"] = format_simhash(page.simhash)
         fields["signature"] = f"{page.signature:032x}"
         # JSON readers such as jq round integers of 64 bits.
-        fields["text_digest"] = f"{page.text_digest:016x}"
-        if page.structure is not None:
-            fields["structure"] = format_simhash(page.structure)
+        long = (field for field in ("simhash", *BITS_64) if fields[field] is not None)
+        fields |= {field: format_simhash(fields[field]) for field in long}
         forms = {"bigint": str(to_bigint(page.simhash)), "base32": to_base32(page.simhash)}
         terminal.record({"file": name, **fields, **forms})
     sys.exit(failed)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from functools import lru_cache
+from itertools import count
 from typing import Final, NamedTuple
 
 from pgsimhash.errors import check_type, invalid_argument
@@ -74,19 +75,15 @@ def check_selectors(name: str, text: str | None) -> None:
 @lru_cache
 def _problem(text: str) -> str | None:
     """Return what is wrong with a list of selectors, and where."""
-    number, text = 0, text.strip(" \t\n\r\f")
-    place = 0
-    pattern = re.compile(_SELECTOR)
-    while True:
-        number += 1
+    text, place, pattern = text.strip(" \t\n\r\f"), 0, re.compile(_SELECTOR)
+    for number in count(1):
         selector = pattern.match(text, place)
         if selector is None or len(selector[0]) > SELECTOR_CHARS_MAX or number > SELECTORS_MAX:
             break
         place = selector.end()
         if place == len(text):
             return None
-        comma = _BETWEEN.match(text, place)
-        if comma is None:
+        if (comma := _BETWEEN.match(text, place)) is None:
             break
         place = comma.end()
     return (
