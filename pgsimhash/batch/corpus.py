@@ -63,14 +63,14 @@ def dedup(
         distance: the largest number of differing bits, 0 to 12; by default 12, and 11 for short
             texts.
         jobs: the number of threads.
-        progress: is called with the number of rows read so far, and that of all.
+        progress: is called with how much was read and how much there is, in rows or bytes.
     """
     if (path.suffix == ".parquet") != (output.suffix == ".parquet"):
         raise invalid_argument(f"{output} must be of the form of {path}: Parquet, or JSON lines")
     names = [text] if id_column is None else [text, id_column]
-    total, ids, cells = _count(path), list[Any](), list[Cell | None]()
+    ids, cells = list[Any](), list[Cell | None]()
     recipe = None
-    for _, (texts, *others) in _chunks(path, names, only=True):
+    for _, (texts, *others), done in _chunks(path, names, only=True):
         present = [one for one in texts if one is not None]
         if wrong := next((one for one in present if not isinstance(one, str)), None):
             raise invalid_argument(f"{text!r} has a {type(wrong).__name__}, not only texts")
@@ -78,7 +78,7 @@ def dedup(
         read = read_texts(present, recipe, jobs) if recipe else iter(())
         cells += [None if one is None else next(read) for one in texts]
         ids += others[0] if others else range(len(ids), len(ids) + len(texts))
-        progress(len(cells), total)
+        progress(*done)
     if recipe is None:
         raise invalid_argument(f"no row of {path} has {text!r}; name the column of the texts")
     limit = default_distance(recipe) if distance is None else distance
@@ -86,10 +86,9 @@ def dedup(
     firsts = first_originals(originals)
     keep = [original is None for original in originals]
     with _writer(path, output) as write:
-        done = 0
-        for rows, _ in _chunks(path, ()):
-            write(rows, keep[done : done + len(rows)])
-            done += len(rows)
+        kept = iter(keep)
+        for rows, *_ in _chunks(path, ()):
+            write(rows, list(islice(kept, len(rows))))
     sizes = Counter(firsts)
     members = [
         {"cluster": ids[first], "id": ids[row], "distance": original and original.distance}
@@ -115,30 +114,26 @@ def _parquet() -> Any:
     return pq
 
 
-def _count(path: Path) -> int:
-    if path.suffix == ".parquet":
-        return int(_parquet().ParquetFile(path).metadata.num_rows)
-    with path.open("rb") as file:
-        return sum(1 for _ in file)
-
-
 def _chunks(
     path: Path, names: Sequence[str], *, only: bool = False
-) -> Iterator[tuple[Any, list[list[Any]]]]:
-    """Yield rows, or only these columns of them, with the values of the columns."""
+) -> Iterator[tuple[Any, list[list[Any]], tuple[int, int]]]:
+    """Yield rows, or only these columns of them, the values of the columns, and the progress."""
     if path.suffix == ".parquet":
         file = _parquet().ParquetFile(path)
         for name in names:
             if name not in file.schema_arrow.names:
                 columns = ", ".join(file.schema_arrow.names)
                 raise invalid_argument(f"{path} has no column {name!r}; it has {columns}")
+        done, total = 0, file.metadata.num_rows
         for batch in file.iter_batches(ROWS, columns=names if only else None):
-            yield batch, [batch.column(name).to_pylist() for name in names]
+            done += len(batch)
+            yield batch, [batch.column(name).to_pylist() for name in names], (done, total)
         return
     with path.open("rb") as file:
         while lines := list(islice(file, ROWS)):
             rows = [_fields(line, path) for line in lines] if names else []
-            yield lines, [[row.get(name) for row in rows] for name in names]
+            values = [[row.get(name) for row in rows] for name in names]
+            yield lines, values, (file.tell(), path.stat().st_size)
 
 
 def _fields(line: bytes, path: Path) -> Mapping[str, Any]:
@@ -164,7 +159,7 @@ def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]]
         pq = _parquet()
         schema = pq.ParquetFile(path).schema_arrow
         writer = stack.enter_context(pq.ParquetWriter(file, schema))
-        yield lambda rows, keep: writer.write_batch(rows.filter(list(keep)))
+        yield lambda rows, keep: writer.write_batch(rows.filter(keep))
 
 
 def _write_clusters(path: Path, members: Sequence[dict[str, Any]]) -> None:

@@ -83,7 +83,8 @@ def test_the_first_of_near_duplicates_stays(
     )
     assert (outcome.too_short, outcome.without_text) == (2, 2)
     assert outcome.clusters == len({row["cluster"] for row in read(clusters)}) > 20
-    assert seen[-1] == (400, 400)
+    size = 400 if suffix == ".parquet" else path.stat().st_size
+    assert seen[-1] == (size, size)
     assert len(seen) == 8
 
 
