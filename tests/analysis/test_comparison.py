@@ -17,6 +17,7 @@ from pgsimhash.analysis import compare_pages
 from pgsimhash.analysis.block_pairs import (
     BLOCKS_MAX,
     CHARS_MAX,
+    Block,
     BlockPair,
     aligned,
     blocks_of_text,
@@ -24,6 +25,7 @@ from pgsimhash.analysis.block_pairs import (
 )
 from pgsimhash.analysis.changes import Change, judge
 from pgsimhash.analysis.comparison import Side, compared
+from pgsimhash.analysis.skyline import bars
 from pgsimhash.errors import ArgumentError, NotFoundError, PageError
 from pgsimhash.html import Article, read_article
 from pgsimhash.html.blocks import outline_of_text
@@ -326,6 +328,18 @@ def test_long_and_hostile_texts_are_aligned_within_bounds() -> None:
     one, two = ("\n".join(" ".join(rng.choices("ab", k=60)) for _ in range(1500)) for _ in range(2))
     assert pairs_of(one, two)
     assert [pair.kind for pair in pairs_of("a " * 49_999, "b a " * 24_999)] == ["changed"]
+
+
+def test_narrow_neighbours_are_one_bar() -> None:
+    line, story = Block("a", 1, 0.5, 0.001, "menu"), Block("b", 700, 1.0, 0.7, "text")
+    drawn = list(bars([BlockPair("same", line, line)] * 300 + [BlockPair("only_a", story)]))
+    # A bar takes lines until it has 5% of the words.
+    assert [(bar.is_a, round(bar.width, 3)) for bar in drawn] == [
+        *[(True, 0.05), (False, 0.05)] * 6,
+        (True, 0.7),
+    ]
+    assert {(bar.height, bar.shared) for bar in drawn} == {(0.5, 1.0), (1.0, 0.0)}
+    assert [round(bar.left, 3) for bar in drawn if bar.is_a] == [n / 20 for n in range(7)]
 
 
 def test_repeated_paragraphs_cost_no_more_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
