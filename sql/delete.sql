@@ -108,8 +108,8 @@ BEGIN
     WHERE s.collection_id = own_id AND s.page_id = ANY (deleted);
     DELETE FROM pgsimhash.clusters AS c
     WHERE c.collection_id = own_id AND c.page_id = ANY (deleted);
-    -- Runs without pages are deleted. The bounds of the others move to remaining pages, where the
-    -- next search begins.
+    -- Runs without pages are deleted, unless they saw other ones. The bounds of the others move to
+    -- remaining pages, where the next search begins.
     UPDATE pgsimhash.runs AS r
     SET first_page = (
             SELECT p.page_id
@@ -129,7 +129,11 @@ BEGIN
         )
     WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids)
         AND (r.first_page = ANY (deleted) OR r.last_page = ANY (deleted));
-    PERFORM pgsimhash._delete_empty_runs(own_id, run_ids);
+    PERFORM pgsimhash._delete_empty_runs(own_id, ARRAY(
+        SELECT r.run_id
+        FROM pgsimhash.runs AS r
+        WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.unchanged + r.gone = 0
+    ));
     PERFORM pgsimhash._index_simhashes(own_id, simhashes);
     promoted := pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals);
     pages := coalesce(cardinality(deleted), 0);

@@ -245,6 +245,25 @@ def text_of(name: str) -> str:
 
 
 @pytest.mark.one_server("it changes times by an UPDATE of its own")
+def test_a_run_whose_new_pages_were_deleted_keeps_what_it_saw(store: Store) -> None:
+    def crawl(days: int, *paths: str) -> int:
+        texts = ((path, TEXTS[number]) for number, path in enumerate(paths))
+        pages = [SourcePage(f"https://a.example/{path}", text, fetched_at=START + days * DAY)
+                 for path, text in texts]  # fmt: skip
+        assert all(verdict.page_id for verdict in store.ingest_many(pages))
+        return store.runs()[0].run_id
+
+    crawl(0, "a")
+    latest, earlier = crawl(5, "a"), crawl(1, "a", "b")
+    store.delete_page("https://a.example/b")
+    store.undo_run(latest)
+    page = store.get("https://a.example/a")
+    assert page is not None
+    assert page.seen_at == START + DAY
+    assert store.undo_run(earlier).deleted == 0
+    assert [run.new for run in store.runs()] == [1]
+
+
 def test_a_killed_crawl_begun_again(dsn: str) -> None:
     """Undo of its run brings back what it had seen: lists are due again, and their links."""
     links = {
