@@ -45,9 +45,12 @@ static bool begins(const uint8_t *at, const uint8_t *end, const char *letters) {
     return true;
 }
 
-/* odd_tags(bytes) -> where the first </body> or </html> may be, or the end; whether <script, <style,
- * <title or <textarea may end with a slash; whether there may be CDATA where it is text. Patterns of
- * Python decide. */
+/* The first letters of the elements of _SELF_CLOSED. */
+static const char to_end[] = "scr sty tit tex ifr nos tem vid aud can noe nof div spa";
+
+/* odd_tags(bytes) -> where the first </body> or </html> may be, or the end; whether a start tag of
+ * to_end may end with a slash; whether there may be CDATA where it is text. Patterns of Python
+ * decide. */
 PyObject *odd_tags(PyObject *module, PyObject *bytes) {
     (void)module;
     char *data;
@@ -64,10 +67,12 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
         has_cdata = has_cdata || (is_text && stop - name > 1 && name[0] == '!' && name[1] == '[');
         if (page_end == NULL && (begins(name, stop, "/body") || begins(name, stop, "/html")))
             page_end = at;
-        if (has_slash || !(begins(name, stop, "scr") || begins(name, stop, "sty") ||
-                           begins(name, stop, "tit") || begins(name, stop, "tex")))
-            continue;
-        while (!has_slash && (at = memchr(at + 1, '>', (size_t)(stop - at - 1))) != NULL)
+        if (has_slash || stop - name < 3) continue;
+        bool is_read = false;
+        for (const char *letters = to_end; letters < to_end + sizeof to_end; letters += 4)
+            is_read |= (name[0] | 32) == letters[0] && (name[1] | 32) == letters[1] &&
+                       (name[2] | 32) == letters[2];
+        while (is_read && !has_slash && (at = memchr(at + 1, '>', (size_t)(stop - at - 1))) != NULL)
             has_slash = at[-1] == '/';
     }
     return Py_BuildValue("nNN", (page_end == NULL ? end : page_end) - start,

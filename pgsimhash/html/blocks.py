@@ -45,8 +45,8 @@ def storable(text: str | None) -> str:
 # The tags whose content is not text.
 NEVER_TEXT: Final = words(
     "script style template iframe object embed applet canvas audio video input button select"
-    " textarea datalist head title noscript frameset defs symbol metadata desc annotation"
-    " annotation-xml"
+    " textarea datalist head title noscript noembed noframes frameset defs symbol metadata desc"
+    " annotation annotation-xml"
 )
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")

@@ -99,8 +99,8 @@ def find(root: HtmlElement, wanted: dict[str, Wanted]) -> list[HtmlElement]:
 def odd_tags(html: bytes) -> tuple[int, bool, bool]:
     """Return where the first ``</body>`` or ``</html>`` may be, or the end of a page.
 
-    And whether the start tag of a script, style, title or textarea may end with a slash, and
-    whether there may be a CDATA section that is text.
+    And whether the start tag of an element that hides its text may end with a slash, and whether
+    there may be a CDATA section that is text.
     """
     return _native.odd_tags(html) if is_used else (0, True, True)
 

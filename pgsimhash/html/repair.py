@@ -32,9 +32,11 @@ HEAD: Final = words("base basefont bgsound link meta noframes noscript script st
 # The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
 # Faster than with a flag. What does not end is matched too, so that no part is searched twice.
 _PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/][^>]{0,1000}+)?(>?)")
-# A slash ends no start tag of HTML, so the text of these goes on to their end tag.
+# A slash ends no start tag of HTML, so what these hide goes on to their end tag, but in drawings.
 _SELF_CLOSED: Final = re.compile(
-    rb"""<(script|style|title|textarea)\b(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+/>""",
+    rb"""<(?:(/?)(?:svg|math)\b[^<>]*+|(script|style|title|textarea|iframe|noscript|template|video"""
+    rb"""|audio|canvas|noembed|noframes|(?:div|span)(?=\s[^<>]*\b(?:hidden|none)\b))\b"""
+    rb"""(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+/>)""",
     re.IGNORECASE,
 )
 _XML_DECLARATION: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\s")
@@ -85,8 +87,7 @@ def repaired_source(source: bytes) -> bytes:
     if has_cdata and (plain := _without_cdata(source, is_xhtml)) != source:
         source, end = plain, 0
     if has_slash and not is_xhtml:
-        ends: dict[bytes, int] = {}
-        source, end = _SELF_CLOSED.sub(lambda tag: _opened(tag, ends), source), 0
+        source, end = _opened(source), 0
     rest = _PAGE_END.sub(lambda tag: b"" if tag[1] else tag[0], source[end:])
     return b"".join((memoryview(source)[:end], rest)) if end < len(source) else source
 
@@ -109,12 +110,22 @@ def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:
     return b"".join((*parts, source[done:]))
 
 
-def _opened(tag: re.Match[bytes], ends: dict[bytes, int]) -> bytes:
-    """Return a start tag without its slash, if there is an end tag behind it."""
-    name = tag[1].lower()
-    if name not in ends:
-        ends[name] = tag.string.lower().rfind(b"</" + name)
-    return tag[0] if ends[name] < tag.end() else tag[0][:-2] + b">"
+def _opened(source: bytes) -> bytes:
+    """Return a page with its self-closed start tags opened, if there is an end tag behind them."""
+    ends: dict[bytes, int] = {}
+    in_drawing = False
+
+    def opened(tag: re.Match[bytes]) -> bytes:
+        nonlocal in_drawing
+        if tag[2] is None:
+            in_drawing = not (tag[1] or tag[0].endswith(b"/"))
+            return tag[0]
+        name = tag[2].lower()
+        if name not in ends:
+            ends[name] = source.lower().rfind(b"</" + name)
+        return tag[0] if in_drawing or ends[name] < tag.end() else tag[0][:-2] + b">"
+
+    return _SELF_CLOSED.sub(opened, source)
 
 
 def repair(root: HtmlElement) -> None:

@@ -60,6 +60,8 @@ def faq(question: str, answer: str) -> str:
     f"<svg><text><![CDATA[{' '.join(SENTENCES)}]]></text></svg>",
     f"<svg><foreignObject>{STORY}</foreignObject></svg>",
     f"<?xml version='1.0'?><html><head><title/><style/></head><body>{STORY}</body></html>",
+    f"<?xml version='1.0'?><body><iframe/><div hidden=''/>{STORY}<iframe></iframe></body>",
+    f"<iframe src='/a' />{STORY}", f"<svg><title/><style/></svg>{STORY}<svg><title>a</title></svg>",
     f"\ufeff<?xml version='1.0'?><p>A <![CDATA[x]]> <![CDATA[{SENTENCES[0]}]]></p>{STORY}",
     faq("<button class='accordion'>{}</button>", "<div><p>{}</p></div>") + STORY,
     faq("<button class='collapsible'>{}</button>", "<div style='display:none'>{}</div>") + STORY,
@@ -97,6 +99,12 @@ def test_what_readers_see_is_text(page: str) -> None:
     f"<button>More</button><p id=a hidden>{SENTENCES[7]}</p>",
     "<div style='display:none'><p>It was sent</p></div>",
     "<math><semantics><mi>a</mi><annotation>frac</annotation></semantics></math>",
+    # A slash ends no start tag of HTML.
+    *(f"<{tag}/><p>A secret of goats</p></{tag.split()[0]}>" for tag in (
+        "iframe src='/a' ", "template", "noscript", "video src=/a ", "canvas", "div hidden",
+        "span style='display: none' ", "noembed", "noframes",
+    )),
+    "<noembed>Get a <b>player</b></noembed>", "<noframes>Get a browser</noframes>",
 ])  # fmt: skip
 def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
     shown = text_of(f"<main>{STORY}{hidden}</main>").split()
@@ -184,10 +192,10 @@ def test_marks_belong_to_words(text: str, tokens: int) -> None:
     assert len(tokenize(text)) == tokens
 
 
-# The kashida, and Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties.txt.
+# The kashida, annotations, and Default_Ignorable_Code_Point of DerivedCoreProperties.txt.
 UNSEEN = words(
     "0640 00AD 034F 061C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164"
-    " FE00-FE0F FEFF FFA0 FFF0-FFF8 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
+    " FE00-FE0F FEFF FFA0 FFF0-FFF8 FFF9-FFFB 13430-1343F 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
 )
 
 
