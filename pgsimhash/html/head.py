@@ -97,11 +97,14 @@ _MAY_SAY_ERROR: Final = re.compile(
     r"no longer|denied|permission|unavailable|is missing|moved|removed|deleted|please|wait a"
     r"|try again|temporar"
 )
-# What the sentences of a bot check, and of a page that scripts fill, are about.
+# What the sentences of a bot check, and of a page that scripts fill, are about: the last ones only
+# if they speak to the reader.
 _CHECK: Final = re.compile(
-    r"please|sorry|try again|contact|inconvenience|javascript|\bjs\b|cookie|browser|robot|\bbots?\b"
-    r"|human|captcha|automat|security|access|verif|redirect|seconds|ray id|reference id|traffic"
-    r"|extension|reload|refresh|cloudflare|ddos|block|loading|copyright|\u00a9|rights reserved"
+    r"please|sorry|try again|contact|inconvenience|javascript|\bjs\b|cookie|browser|redirect"
+    r"|seconds|ray id|reference id|extension|reload|refresh|cloudflare|ddos|block|loading|copyright"
+    r"|\u00a9|rights reserved"
+    r"|^(?=.*\b(?:you|your|we|our|this (?:web)?site|this page)\b)"
+    r".*(?:robot|\bbots?\b|human|captcha|automat|security|access|verif|traffic)"
 )
 _SENTENCE_WORDS: Final = 4  # titles and labels have fewer
 _SENTENCE_ENDS: Final = re.compile(r"[.!?:;\u3002\n]+")
@@ -241,25 +244,27 @@ def check_stand_in(
         return
     heading = first.strip().lower()
     rest = content.removeprefix(heading if heading in errors else "")
-    own_words = _own_words(unlinked())
-    has_text = sum(size for size in own_words if size >= _SENTENCE_WORDS) >= TEXT_WORDS_MIN
+    own, others = _sentence_sizes(unlinked())
+    own_words, other_words = (
+        sum(size for size in sizes if size >= _SENTENCE_WORDS) for sizes in (own, others)
+    )
+    has_text = own_words >= TEXT_WORDS_MIN
     is_confirmed = _SAYS_ERROR.search(rest) or (_MAY_SAY_ERROR.search(rest) and not has_text)
     if any(not _AMBIGUOUS.fullmatch(part) or is_confirmed for part in errors):
         raise PageError("error_page", "the page says that there is no such page")
-    if is_check and not has_text:
+    if is_check and not (has_text or (own_words >= other_words and not is_titled)):
         raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
-    if is_shell and sum(own_words) < TEXT_WORDS_MIN:
+    if is_shell and sum(own) < TEXT_WORDS_MIN:
         raise PageError(
             "needs_script", "the page is a shell that scripts fill; fetch it with a browser"
         )
 
 
-def _own_words(text: str) -> list[int]:
-    """Return the number of words of each sentence that no such page has."""
-    sentences = filter(None, map(str.split, _SENTENCE_ENDS.split(text.lower())))
-    patterns = (_CHECK, _SAYS_ERROR, _MAY_SAY_ERROR)
-    return [
-        len(words)
-        for words in sentences
-        if not any(pattern.search(" ".join(words)) for pattern in patterns)
-    ]
+def _sentence_sizes(text: str) -> tuple[list[int], list[int]]:
+    """Return the number of words of each sentence that no such page has, and of the others."""
+    sizes: tuple[list[int], list[int]] = [], []
+    for words in filter(None, map(str.split, _SENTENCE_ENDS.split(text.lower()))):
+        sentence = " ".join(words)
+        patterns = (_CHECK, _SAYS_ERROR, _MAY_SAY_ERROR)
+        sizes[any(pattern.search(sentence) for pattern in patterns)].append(len(words))
+    return sizes

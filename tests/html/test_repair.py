@@ -163,6 +163,11 @@ def test_many_broken_parts_take_linear_time() -> None:
     f"<title>Just a moment | Café</title><h1>Just a moment</h1>{STORY}",
     f"<title>CAPTCHA</title><h1>CAPTCHA</h1>{STORY}",
     f"<title>Not found</title><h1>Not found</h1><p>A cat has been missing since May.</p>{STORY}",
+    f"<title>Tides</title><p>{SENTENCES[4]}</p><p>JavaScript is disabled in your browser.</p>",
+    "<title>Captcha</title><h1>Captcha</h1><p>A captcha tells people and robots apart. The word was"
+    " coined in 2003 by a group in Pittsburgh, who first drew bent letters.</p>",
+    "<title>Security check</title><p>The security check at the quay takes ten minutes on weekdays."
+    " Goats go through a gate of their own, and so do their owners since June.</p>",
     "<div id=app></div><h1>Ida Berg</h1><p>Born in Oslo, 1971</p><p>Whales, seals</p><p>Norwegian, "
     "English, Finnish, German, Sami</p><p>Tuesday, Friday</p><p>Mill Street 12, second floor</p>",
 ])  # fmt: skip
@@ -176,6 +181,8 @@ def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
         f"<a href=/>\xa9 Bay. {' '.join(SENTENCES[:2])}</a>"),
     ("blocked", "<title>Bay</title><p>Please enable JavaScript and cookies to continue.</p><p>The "
         "security of this site checks each browser before it gives access. Ray ID: 12a.</p>"),
+    ("blocked", "<title>Captcha</title><p>Our robots saw that your network sends much traffic."
+        " Solve the captcha, so that we know you as a human, and go on to the page.</p>"),
     ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
 ])  # fmt: skip
 def test_a_page_without_text_of_its_own_is_refused(reason: str, page: str) -> None:
