@@ -3,14 +3,16 @@
 import io
 import re
 import zlib
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
 from pgsimhash.errors import PageError
+from pgsimhash.html.parse import refuse_binary
 from pgsimhash.pages.values import too_large
-from pgsimhash.sources.page import BEFORE_MARKUP
-from pgsimhash.sources.streams import CHECKSUM_MESSAGES, GZIP, Codec, zstd_codec
+from pgsimhash.sources.page import BEGIN_BYTES
+from pgsimhash.sources.streams import CHECKSUM_MESSAGES, GZIP, ZSTD_MAGIC, Codec, zstd_codec
 
 # A decoder copies what follows its member, of which a body may have very many.
 _PIECE: Final = 4096
@@ -23,19 +25,22 @@ def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tu
 
     Return also whether all of the page is there. The packed data of another one ends early.
     """
-    if "chunked" in transfer.lower():
+    transfer = transfer.lower()
+    if "chunked" in transfer:
         body = _unchunked(body)
     is_whole = True
     try:
-        for name in reversed(encoding.lower().split(",")):
+        for name in reversed(f"{encoding.lower()},{transfer.replace('chunked', '')}".split(",")):
             body, is_finished = _decoded(body, name.partition(";")[0].strip(), max_bytes)
             is_whole = is_whole and is_finished
         return body, is_whole
     except PageError as error:
-        # Many crawlers store the page decoded and keep the header.
-        if error.reason != "unreadable" or not body.lstrip(BEFORE_MARKUP).startswith(b"<"):
-            raise
-        return body, True
+        # Many crawlers store the page decoded and keep the header. Compressed data is binary.
+        if error.reason == "unreadable" and b"<" in body[:BEGIN_BYTES]:
+            with suppress(PageError):
+                refuse_binary(body)
+                return body, True
+        raise
 
 
 def _unchunked(body: bytes) -> bytes:
@@ -54,24 +59,27 @@ def _unchunked(body: bytes) -> bytes:
 
 
 def _decoded(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
-    if encoding and body.startswith(GZIP.magic):
-        encoding = "gzip"  # whatever the header calls it
-    match encoding:
-        case "" | "identity" | "none":
-            return body, True
-        case "gzip" | "x-gzip":
-            return _inflated(body, GZIP, max_bytes)
-        case "deflate":
-            # The standard requires the zlib format; some servers send raw deflate data.
-            is_zlib = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
-            decoder = partial(zlib.decompressobj, zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
-            return _inflated(body, Codec(encoding, b"", decoder, zlib.error), max_bytes)
-        case "br":
-            return _unbrotlied(body, max_bytes)
-        case "zstd":
-            return _inflated(body, zstd_codec(io.BytesIO(body)), max_bytes)
-        case _:
-            raise PageError("unreadable", f"the content encoding {encoding!r} is unknown")
+    if encoding in ("", "identity", "none"):
+        return body, True
+    # The first bytes tell, whatever the header calls it.
+    if body.startswith(GZIP.magic):
+        return _inflated(body, GZIP, max_bytes)
+    if encoding == "zstd" or body.startswith(ZSTD_MAGIC):
+        return _inflated(body, zstd_codec(io.BytesIO(body)), max_bytes)
+    if encoding == "br":
+        return _unbrotlied(body, max_bytes)
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise PageError("unreadable", f"the content encoding {encoding!r} is unknown")
+    # The standard requires the zlib format; some servers send raw deflate data.
+    is_zlib = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+    decoder = partial(zlib.decompressobj, zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
+    try:
+        return _inflated(body, Codec("deflate", b"", decoder, zlib.error), max_bytes)
+    except PageError as error:
+        if error.reason == "unreadable":
+            with suppress(PageError):
+                return _unbrotlied(body, max_bytes)
+        raise
 
 
 def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
@@ -112,17 +120,25 @@ def _has_all_but_checksum(decoder: Any) -> bool:
 
 
 def _unbrotlied(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
+    at, room, damage = 0, max_bytes + 1, ""
     try:
         brotli = import_module("brotli")
-        decoder = brotli.Decompressor()
-        page = decoder.process(body, output_buffer_limit=max_bytes + 1)
+        # It refuses a piece with bytes behind the data; one by one, these are not given to it.
+        for step in (len(body), _PIECE, 1):
+            decoder = brotli.Decompressor()
+            page = bytearray(decoder.process(body[:at], output_buffer_limit=room))
+            try:
+                while at < len(body) and len(page) < room and not decoder.is_finished():
+                    page += decoder.process(body[at : at + step], output_buffer_limit=room)
+                    at += step
+                return _checked(bytes(page), decoder.is_finished(), "br", max_bytes)
+            except brotli.error as error:
+                damage = str(error)
     except (ImportError, TypeError):
         # Older versions cannot bound the memory.
         problem = "it is compressed with brotli: pip install 'brotli>=1.2'"
         raise PageError("unreadable", problem) from None
-    except brotli.error as error:
-        raise PageError("unreadable", f"its br data is damaged ({error})") from None
-    return _checked(page, decoder.is_finished(), "br", max_bytes)
+    raise PageError("unreadable", f"its br data is damaged ({damage})")
 
 
 def _checked(page: bytes, is_finished: bool, encoding: str, max_bytes: int) -> tuple[bytes, bool]:

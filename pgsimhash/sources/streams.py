@@ -14,7 +14,7 @@ from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.sources.page import one_line
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _DICTIONARY_MAGIC: Final = b"\x5d\x2a\x4d\x18"
 CHECKSUM_MESSAGES: Final = (
     "incorrect data check",
@@ -87,7 +87,7 @@ def zstd_codec(file: BinaryIO) -> Codec:
     if file.read(4) == _DICTIONARY_MAGIC:
         try:
             data = file.read(min(int.from_bytes(file.read(4), "little"), MAX_BYTES))
-            if data.startswith(_ZSTD_MAGIC):
+            if data.startswith(ZSTD_MAGIC):
                 data = decoder().decompress(data, MAX_BYTES)
             dictionary = zstd.ZstdDict(data)
             decoder(dictionary)
@@ -96,7 +96,7 @@ def zstd_codec(file: BinaryIO) -> Codec:
             raise PageError("unreadable", problem) from None
     else:
         file.seek(0)
-    return Codec("zstd", _ZSTD_MAGIC, partial(decoder, dictionary), zstd.ZstdError)
+    return Codec("zstd", ZSTD_MAGIC, partial(decoder, dictionary), zstd.ZstdError)
 
 
 class _Members(io.RawIOBase):
@@ -288,5 +288,5 @@ def stream_of(file: Any, packed: BinaryIO | None = None, budget: Budget | None =
     begin = file.peek(4)
     if begin.startswith(_GZIP_MAGIC):
         return Stream(file, GZIP, packed, budget)
-    is_zstd = begin.startswith((_ZSTD_MAGIC, _DICTIONARY_MAGIC))
+    is_zstd = begin.startswith((ZSTD_MAGIC, _DICTIONARY_MAGIC))
     return Stream(file, zstd_codec(file) if is_zstd else None, packed, budget)

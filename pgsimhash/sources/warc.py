@@ -152,8 +152,10 @@ class _Record(NamedTuple):
             raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
-        transfer = http.get_header("Transfer-Encoding") or ""
-        encoding = http.get_header("Content-Encoding") or ""
+        transfer, encoding = (
+            ",".join(value for name, value in http.headers if name.lower() == header)
+            for header in ("transfer-encoding", "content-encoding")
+        )
         body, is_whole = decode_body(body, transfer, encoding, max_bytes)
         if not (declared or texts or looks_like_html(body)):
             return _NO_HTML

@@ -237,6 +237,15 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
     records = [record(**encoded(encoding, body)) for body in damaged]
     items = read(path, *records, max_bytes=100_000)
     assert [failed(item)[1] for item in items] == ["unreadable", "unreadable", "too_large"]
+    # Bytes behind it, and another name.
+    for name, sent in (
+        (encoding, body + b"\0more"),
+        ("gzip", body),
+        ("deflate, gzip", gzipped(body)),
+    ):
+        assert one(path, record(**encoded(name, sent))).html == HTML
+    large = bytes(range(256)) * 99 + HTML
+    assert one(path, record(**encoded(encoding, compress(large) + b" " * 5000))).html == large
 
 
 @pytest.mark.parametrize("encoding_and_body", [
@@ -248,11 +257,19 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
     ("identity, GZIP", gzipped(HTML)), ("none", HTML),
     ("gzip, gzip", gzipped(gzipped(HTML))), ("br", HTML), ("lzw", HTML),
     *((name, gzipped(HTML)) for name in ("br", "utf-8", "gzip;q=1.0", "deflate", "gzip, lzw")),
+    ("gzip", zlib.compress(HTML)), ("x-gzip", bare_deflate(HTML)), ("gzip, gzip", gzipped(HTML)),
+    ("deflate\r\nContent-Encoding: gzip", gzipped(zlib.compress(HTML))),
+    ("deflate\r\nTransfer-Encoding: gzip, chunked", chunked(gzipped(zlib.compress(HTML)))),
 ])  # fmt: skip
 def test_bodies_that_are_not_quite_right_are_read(
     path: Path, encoding_and_body: tuple[str, bytes]
 ) -> None:
     assert one(path, record(**encoded(*encoding_and_body))).html == HTML
+
+
+def test_a_page_that_begins_with_text_may_have_an_outlived_header(path: Path) -> None:
+    page = b"Notice: a variable is missing on line 3\n" + HTML
+    assert one(path, record(**encoded("gzip", page))).html == page
 
 
 @pytest.mark.parametrize(("encoding", "pack"), [
