@@ -8,6 +8,7 @@ exception: valid UTF-8 is UTF-8 for any label, because labels are wrong more oft
 import codecs
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, islice
@@ -75,6 +76,12 @@ _NOISE_MIN: Final = 1 << 20
 _NOISE_SHARE: Final = 0.87
 _ASCII: Final = bytes(range(0x80))
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
+# Of bytes outside ASCII: characters of UTF-8 alone, a single byte, or any others.
+_RUN: Final = re.compile(
+    rb"((?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})++)"
+    rb"(?![\x80-\xff])|([\x80-\xff])(?![\x80-\xff])|([\x80-\xff]++)"
+)
+_MIXED: Final = 8  # so many bytes of windows-1252 may come to a run of UTF-8
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _CONTROLS_1252: Final = {
     chr(code): bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)
@@ -255,13 +262,19 @@ def _decode_broken(body: bytes, names: list[str]) -> str:
     """Return the text of bytes that are invalid in all possible encodings."""
     foreign = len(body) - len(body.decode("ascii", "ignore"))
     # A broken multi-byte character counts once here and several times in ``foreign``.
-    if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign:
+    if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign or _is_mixed(body):
         return body.decode("utf-8", _CP1252_ERRORS)
     for name in chain(names, _detected(body)):
         text = _decode_nearly_valid(body, name, foreign // 20)
         if text is not None:
             return text
     return body.decode("cp1252", "replace")
+
+
+def _is_mixed(body: bytes) -> bool:
+    """Return whether windows-1252 was pasted into UTF-8: its characters stand alone."""
+    runs = Counter(run.lastindex for run in _RUN.finditer(body[:_DETECTED]))
+    return runs[1] * _MIXED >= runs[2] and runs[3] * 5 <= runs.total()
 
 
 def _detected(body: bytes) -> Iterator[str]:

@@ -74,6 +74,8 @@ ASCII = "<html><body><p>The ferry crosses every day</p>"
     # UTF-8 that is cut off in a character, and windows-1252 that was pasted into it.
     (JAPANESE[:-4].encode()[:-1], "shift_jis", JAPANESE[:-5]),
     (JAPANESE.encode() + "“Fähre”".encode("cp1252"), None, f"{JAPANESE}“Fähre”"),
+    *((f"{GERMAN}“a” ".encode() + GERMAN.encode("cp1252") * 5, label, f"{GERMAN}“a” " + GERMAN * 5)
+      for label in (None, "utf-8")),
     # A few broken characters do not invalidate a label.
     ((JAPANESE * 5).encode("euc_jp") + b"\xff", "euc-jp", JAPANESE * 5 + "\ufffd"),
     # Nor do they hide an encoding that nobody names; an encoding in which more is broken is wrong.
