@@ -10,6 +10,7 @@
 #define SHOWN 0.1           /* blocks below this share of the largest weight are not shown, */
 #define SHOWN_LINKS 0.25    /* nor those below this that are links */
 #define LINKS 0.5           /* with a larger share of its words in links, a block consists of links */
+#define FOOTER_LINKS 0.2    /* with a larger share, a sentence in a footer names categories */
 #define SENTENCE_WORDS 8.0  /* with so many between shown blocks, a block is a sentence */
 
 /* The levels of blocks, and the sums of words times level (whole), and times level again. */
@@ -91,7 +92,10 @@ static bool show_notes(Page *page, const Tree *tree, const double *features, Are
     const Element *elements = elements_of(page);
     double *seen = arena_doubles(arena, (size_t)element_count(page));
     double *shown = arena_doubles(arena, (size_t)count);
+    double *letters = arena_doubles(arena, (size_t)count);
     if (arena->failed) return false;
+    for (int32_t i = 0; i < page->token_count; i++)
+        letters[token_blocks_of(page)[i]] += page->kinds[i] == WORD;
     for (int32_t i = count - 1; i >= 0; i--) {
         if (elements[page->block_owners[i]].flags & IS_H1) title = i;
         if (!page->shown[page->block_places[i]]) continue;
@@ -107,14 +111,19 @@ static bool show_notes(Page *page, const Tree *tree, const double *features, Are
         if (is_apart(features, i) || page->notices[i] > 0.0 || page->privacy[i] > 0.0 ||
             page->linked[i] > LINKS * page->counts[i])
             continue;
+        double over = larger(levels[LEVEL_HIDDEN_NAMES], levels[LEVEL_OVERLAY_NAMES]);
         bool is_in_text;
         if (around) {
             double most = LINKS * (tree->words[around] - tree->linked[around]);
             is_in_text = (title < i && i < last) || (around > 1 && seen[around] > most);
+        } else if (levels[LEVEL_IN_ARTICLE] > 0.0 &&
+                   larger(levels[LEVEL_FOOTER_NAMES], levels[LEVEL_FOOTER_TAG]) > 0.5) {
+            over = larger(over, larger(levels[LEVEL_BESIDE_NAMES], levels[LEVEL_BESIDE_TAGS]));
+            is_in_text = first < i && letters[i] >= SENTENCE_WORDS && over <= 0.5 &&
+                         page->linked[i] <= FOOTER_LINKS * page->counts[i];
         } else {
             is_in_text = first < i && i < last && page->counts[i] >= SENTENCE_WORDS &&
-                         !tree->in_frame[owner] &&
-                         larger(levels[LEVEL_HIDDEN_NAMES], levels[LEVEL_OVERLAY_NAMES]) <= 0.5;
+                         !tree->in_frame[owner] && over <= 0.5;
         }
         if (is_in_text) page->shown[page->block_places[i]] = 1;
     }

@@ -12,7 +12,7 @@ from math import exp, log, log1p
 from typing import Final
 
 from pgsimhash.html.blocks import CELL_BLOCKS, HEADING_TAGS, LIST_TAGS, Element, Outline, words
-from pgsimhash.html.page_words import NUMBER, TextBlock, look_around, places_of
+from pgsimhash.html.page_words import NUMBER, WORD, TextBlock, look_around, places_of
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
@@ -82,6 +82,7 @@ LEGAL_WORDS: Final = words(
     " diritti riservati защищены"
 )
 PRIVACY_WORDS: Final = words("cookie cookies gdpr dsgvo rgpd")
+_FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names categories
 _SENTENCE_WORDS: Final = 8  # a block of so many words between shown blocks is a sentence
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
 _WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
@@ -268,8 +269,8 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
 def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
     """Show what has little weight in the main content, and a reader would miss.
 
-    That are sentences between shown blocks, and notes: corrections, warnings and leads. These are
-    also shown below the h1, and in an element of which most is shown.
+    That are sentences between shown blocks, and in the footers of articles, and notes: corrections,
+    warnings and leads. These are also shown below the h1, and in an element of which most is shown.
     """
     seen = [0] * len(elements)
     for block in blocks:
@@ -291,9 +292,15 @@ def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
             most = _LINKS * (around.words - around.linked)
             is_in_text = title < at < last or (around.place > 1 and seen[around.place] > most)
         else:
-            over = max(element.levels["hidden_names"], element.levels["overlay_names"])
-            is_free = not element.in_frame and over <= 0.5
-            is_in_text = is_free and first < at < last and count >= _SENTENCE_WORDS
+            levels = element.levels
+            over = max(levels["hidden_names"], levels["overlay_names"])
+            if levels["in_article"] and max(levels["footer_names"], levels["footer_tag"]) > 0.5:
+                over = max(over, levels["beside_names"], levels["beside_tags"])
+                is_free = over <= 0.5 and block.linked <= _FOOTER_LINKS * count
+                is_in_text = is_free and first < at and block.kinds.count(WORD) >= _SENTENCE_WORDS
+            else:
+                is_free = over <= 0.5 and not element.in_frame
+                is_in_text = is_free and first < at < last and count >= _SENTENCE_WORDS
         block.shown = block.shown or is_in_text
 
 
