@@ -38,7 +38,7 @@ PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node) 
 
 void free_page(Page *page) {
     Buffer *buffers[] = {&page->elements, &page->owners, &page->text, &page->pieces,
-                         &page->entered, &page->tokens, &page->token_blocks, &page->token_linked,
+                         &page->entered, &page->hidden, &page->tokens, &page->token_blocks, &page->token_linked,
                          &page->flags, &page->hashes, &page->places};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) buffer_free(buffers[i]);
     table_free(&page->first_names);
@@ -78,7 +78,19 @@ static Status read_steps(Page *page, const Tables *tables, const Node *body) {
     return status;
 }
 
-/* read(tables, body) -> a page, or None if only Python reads it */
+/* The elements of the hidden nodes of a page that was just read. */
+static PyObject *hidden_elements(PyObject *module, const Page *page, PyObject *body) {
+    size_t count = page->hidden.size / sizeof(Node *);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        const Node *node = ((const Node **)page->hidden.data)[i];
+        PyObject *element = element_of(module, body, node);
+        if (element == NULL || PyList_SetItem(list, (Py_ssize_t)i, element) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* read(tables, body) -> (a page, its hidden elements), or None if only Python reads it */
 static PyObject *read_page(PyObject *module, PyObject *arguments) {
     PyObject *capsule, *body;
     if (!PyArg_ParseTuple(arguments, "OO", &capsule, &body)) return NULL;
@@ -91,7 +103,8 @@ static PyObject *read_page(PyObject *module, PyObject *arguments) {
     PyObject *result = NULL;
     if (status == DONE) result = PyCapsule_New(page, CAPSULE, free_capsule);
     if (result == NULL) free_page(page);
-    return status == DONE ? result : refusal(status);
+    if (status != DONE) return refusal(status);
+    return result == NULL ? NULL : Py_BuildValue("NN", result, hidden_elements(module, page, body));
 }
 
 Page *page_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }

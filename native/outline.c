@@ -131,7 +131,8 @@ static Status begin(Walk *walk, const Node *node, bool *entered) {
     *entered = visibility == VISIBLE;
     if (visibility == HIDDEN) {
         walk->goes_on = walk->goes_on && !is_block;
-        return DONE;
+        bool is_text = !(flags & (TAG_NEVER_TEXT | TAG_EMPTY));
+        return !is_text || buffer_add(&page->hidden, &node, sizeof node) ? DONE : NO_MEMORY;
     }
     Open open = {node, walk->element, walk->entered, walk->in_link, walk->in_pre, is_block};
     if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;

@@ -121,6 +121,7 @@ typedef struct {
     /* 1. Outline */
     Buffer elements, owners, text, pieces;
     Buffer entered; /* the number of the element around each that was entered */
+    Buffer hidden;  /* the nodes of hidden elements, while they are in the tree */
     Table first_names;
 
     /* 2. Words. Of tokens: the word's number and the block's. */

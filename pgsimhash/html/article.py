@@ -19,7 +19,7 @@ from pgsimhash.html.markdown import EVENT_TAGS, escape, escape_start, events, re
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
-from pgsimhash.html.repair import show_hidden
+from pgsimhash.html.repair import open_hidden, show_hidden
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike
@@ -28,7 +28,7 @@ _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
 _VISIBLE_WORDS: Final = 50  # a page with fewer outside links may be hidden until a script shows it
 _MENU_WORDS: Final = 500  # a page with more words has more than menus
 _HIDDEN_TIMES: Final = 4  # so many times the visible words are in what is hidden
-_SHOWN_MAX: Final = 8  # how often more of a page is shown
+_SHOWN_MAX, _OPENED_MAX = 8, 2  # how often more of a page is shown, and of that opened
 _LINKED: Final = re.compile(" \0\0 [^\0]*+(?:\0{4,5}+[^\0]*+)*+\0\0\0 ")
 MARKED_UP_MAX: Final = 150_000  # Markdown of more links, items and marks is only paragraphs
 
@@ -82,15 +82,16 @@ def article_of_tree(
     is_missing = any(selectors) and cut(root, selectors)
     body = root.find("body")
     body = root if body is None else body
-    by_c = None if also else native.read(body)
-    page = by_c or _WeighedPage(body, also)
-    for _ in range(_SHOWN_MAX):
-        visible = page.word_count if page.word_count >= _MENU_WORDS else page.unlinked_count
-        least = max(_HIDDEN_TIMES * visible, page.word_count)
-        if visible >= _VISIBLE_WORDS or not show_hidden(body, least):
+
+    def read() -> NativePage | _WeighedPage:
+        return (None if also else native.read(body)) or _WeighedPage(body, also)
+
+    page = read()
+    for times in range(_SHOWN_MAX):
+        is_opened = times < _OPENED_MAX and open_hidden(root, page.hidden)
+        if not (is_opened or _show_only_text(page)):
             break
-        by_c = None if also else native.read(body)
-        page = by_c or _WeighedPage(body, also)
+        page = read()
 
     def lines(source: str) -> list[str]:
         return list(compress(block_texts(source), page.shown))
@@ -100,7 +101,7 @@ def article_of_tree(
 
     def markdown() -> str:
         restore_images(body)
-        parts = None if by_c is None else by_c.events(body, EVENT_TAGS)
+        parts = None if isinstance(page, _WeighedPage) else page.events(body, EVENT_TAGS)
         if parts is None:
             parts = list(events(body, weighed().ignored(body)))
         if parts.count(None) > MARKED_UP_MAX:
@@ -119,6 +120,7 @@ def article_of_tree(
     if page.word_count <= PAGE_WORDS_MAX:
         check_stand_in(head.title, text(), unlinked, _empty_ids(root))
     about = (head.title, head.canonical_url, head.language, page.structure)
+    by_c = page if isinstance(page, NativePage) else None
     return Article(markdown, text, *about, words, by_c, is_missing, head.noindex, head.alternates)
 
 
@@ -190,7 +192,7 @@ class _WeighedPage:
 
     def __init__(self, body: HtmlElement, also: Collection[HtmlElement] = ()) -> None:
         self._outline = outline(body)
-        self.structure = structure_simhash(self._outline)
+        self.structure, self.hidden = structure_simhash(self._outline), self._outline.hidden
         blocks = read_words(self._outline)
         is_frame_only = weigh(self._outline, blocks)
         included = {node for element in also for node in element.iter()}
@@ -223,6 +225,13 @@ class _WeighedPage:
                     (tails if piece.is_tail else texts).add(piece.element)
                 _add_with_ancestors(piece.around(), reached)
         return Ignored(reached - kept, texts, tails)
+
+
+def _show_only_text(page: NativePage | _WeighedPage) -> bool:
+    """Show what is hidden on a page with hardly any words outside links, if it has more words."""
+    if page.word_count >= _MENU_WORDS or page.unlinked_count >= _VISIBLE_WORDS:
+        return False
+    return show_hidden(page.hidden, max(_HIDDEN_TIMES * page.unlinked_count, page.word_count))
 
 
 def unmarked(lines: Iterable[str]) -> str:

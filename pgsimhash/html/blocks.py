@@ -50,11 +50,11 @@ NEVER_TEXT: Final = words(
 )
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
-LIST_TAGS: Final = words("ul ol dl")
+LIST_TAGS: Final = words("ul ol dl menu")
 CONTENT_TAGS: Final = words("article main")
 CELL_TAGS: Final = words("td th")
 COMMON_TAGS: Final = words("body h2 h3 p pre td tr")  # such siblings are similar in any text
-BESIDE_TAGS: Final = words("nav aside dialog menu form")  # the tags of content beside the main text
+BESIDE_TAGS: Final = words("nav aside dialog form")  # the tags of content beside the main text
 
 # Whole class names; "overflow-hidden" and "hidden md:block" mean something else.
 _HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden screen-reader-text")
@@ -274,6 +274,7 @@ class Outline:
     owners: list[Element]  # for each text block, the element that directly contains it
     text: str
     pieces: list[Piece]  # of the text blocks, in order
+    hidden: list[HtmlElement]  # the largest hidden elements
 
 
 def block_texts(text: str) -> list[str]:
@@ -293,6 +294,7 @@ def outline(body: HtmlElement) -> Outline:
     elements, owners = [element], list[Element]()
     texts: list[str] = []
     pieces: list[Piece] = []
+    hidden: list[HtmlElement] = []
     # How many ``pre`` and links are open, and what begins a text in a link.
     pres = links = 0
     link_begin = ""
@@ -316,6 +318,8 @@ def outline(body: HtmlElement) -> Outline:
             if named is None:
                 skipped = node
                 walker.skip_subtree()
+                if tag not in NEVER_TEXT and tag not in _EMPTY:
+                    hidden.append(node)
                 continue
             if is_block:
                 outer, element = element, Element(len(elements), tag, named)
@@ -354,14 +358,14 @@ def outline(body: HtmlElement) -> Outline:
         texts.append(f"{link_begin}{text}{_LINK_END}" if links else text)
         pieces.append(Piece(len(owners) - 1, node, event == "end"))
     elements[0].end = len(elements)
-    return Outline(elements, owners, "".join(texts).replace("\xa9", _SIGN), pieces)
+    return Outline(elements, owners, "".join(texts).replace("\xa9", _SIGN), pieces, hidden)
 
 
 def outline_of_text(text: str) -> Outline:
     """Return the outline of plain text; each line is a block."""
     page = _page()
     signed = signed_lines(text)
-    return Outline([page], [page] * (text.count("\n") + 1), signed, [])
+    return Outline([page], [page] * (text.count("\n") + 1), signed, [], [])
 
 
 def signed_lines(text: str) -> str:

@@ -73,13 +73,15 @@ _BLOCK_TITLE: Final = re.compile(
     r"|pardon our interruption|access to this page has been denied|human verification|captcha"
     r"|(?:please )?(?:checking|verifying) your browser|one more step|ddos-guard"
 )
-_BLOCK: Final = re.compile(
+_NEEDS_SCRIPT: Final = re.compile(
     r"(?:please|must|need to|have to) (?:enable|turn on|activate) (?:javascript|cookies)"
     r"|javascript (?:is|has been) (?:disabled|turned off|not enabled|required) (?:in|to|for|on)"
-    r"|(?:verify|confirm|make sure) (?:that )?you(?:'re| are) (?:a |not a )?(?:human|robot)"
+    r"|(?:bitte|veuillez) (?:aktivieren sie|activer) javascript"
+)
+_BLOCK: Final = re.compile(
+    r"(?:verify|confirm|make sure) (?:that )?you(?:'re| are) (?:a |not a )?(?:human|robot)"
     r"|checking (?:if the site connection is secure|your browser before)"
     r"|(?:complete|solve) the (?:captcha|security check)|unusual traffic from your"
-    r"|(?:bitte|veuillez) (?:aktivieren sie|activer) javascript"
 )
 # These name other things too: a bus line, a film. So the text has to say it again.
 _AMBIGUOUS: Final = re.compile(
@@ -230,17 +232,20 @@ def check_stand_in(
     """
     words = text.split()
     content = " ".join(words).lower()
-    if len(content) > TEXT_CHARS_MAX or len(words) < TEXT_WORDS_MIN:
+    if len(words) < TEXT_WORDS_MIN:
         return
     content = content.replace("\u2019", "'")
     first = next(line for line in text.split("\n") if line.strip())
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]
-    errors = [part for part in parts if _ERROR.fullmatch(part)]
     is_titled = any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts)
     is_check = is_titled or _BLOCK.search(content) is not None
+    if len(content) > TEXT_CHARS_MAX and not is_check:
+        return
+    errors = [part for part in parts if _ERROR.fullmatch(part)]
+    needs_script = _NEEDS_SCRIPT.search(content) is not None
     is_shell = not _MOUNTS.isdisjoint(empty_ids)
-    if not (errors or is_check or is_shell):
+    if not (errors or is_check or needs_script or is_shell):
         return
     heading = first.strip().lower()
     rest = content.removeprefix(heading if heading in errors else "")
@@ -252,7 +257,8 @@ def check_stand_in(
     is_confirmed = _SAYS_ERROR.search(rest) or (_MAY_SAY_ERROR.search(rest) and not has_text)
     if any(not _AMBIGUOUS.fullmatch(part) or is_confirmed for part in errors):
         raise PageError("error_page", "the page says that there is no such page")
-    if is_check and not (has_text or (own_words >= other_words and not is_titled)):
+    enough = max(TEXT_WORDS_MIN, other_words / 2) if is_check else min(TEXT_WORDS_MIN, other_words)
+    if (is_check or needs_script) and own_words < enough:
         raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
     if is_shell and sum(own) < TEXT_WORDS_MIN:
         raise PageError(

@@ -39,11 +39,11 @@ class NativePage:
     """A page as the extension read it.
 
     It has the simhash of its structure, how many words it has, how many of these are no numbers
-    and outside links, and whether each block is shown.
+    and outside links, whether each block is shown, and its hidden elements.
     """
 
-    def __init__(self, page: object) -> None:
-        self._page = page
+    def __init__(self, page: object, hidden: list[HtmlElement]) -> None:
+        self._page, self.hidden = page, hidden
         self.structure, self.word_count, self.unlinked_count, self.shown = _native.facts(page)
 
     def text(self) -> str:
@@ -63,8 +63,8 @@ class NativePage:
 
 def read(body: HtmlElement) -> NativePage | None:
     """Return what the extension reads of a page, or None if the Python code has to read it."""
-    page = _native.read(_tables(), body) if is_used else None
-    return None if page is None else NativePage(page)
+    facts = _native.read(_tables(), body) if is_used else None
+    return None if facts is None else NativePage(*facts)
 
 
 def vote_texts(

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from lxml import etree
@@ -51,6 +51,19 @@ _ENDS_DRAWING: Final = words(
 )
 _HTML_IN_DRAWING: Final = words("foreignobject desc title")
 
+# The elements that are repaired.
+_REPAIRED: Final[dict[str, native.Wanted]] = {
+    "head": HEAD,
+    "select": words("hr optgroup option"),
+    "svg": words(
+        "animate circle clippath defs ellipse g line lineargradient mask path polygon polyline"
+        " radialgradient rect stop style svg symbol text title tspan use"
+    ),
+    **dict.fromkeys(words("button noscript template ins object dialog embed math")),
+}
+# Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
+_SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open",)}
+
 _QUESTION_WORDS: Final = 3  # a title on a button that opens something; a menu has fewer
 _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f", "\u037e")
 _LABEL_WORDS: Final = 12  # the text of a button that has so many words is no label
@@ -62,22 +75,26 @@ _FALLBACK_WORDS: Final = 10  # a shorter noscript contains an image or a link
 _HIDDEN_WORDS = 20
 _ALONE = 0.8  # with this share of the words of its siblings, it is shown without them
 _COPIES_MAX: Final = 100  # how many elements of noscript are compared with the page
-_OPENERS_MAX, _LABEL_PARTS = 200, 40  # how many elements with the role of a button are read
+_LABEL_PARTS: Final = 40  # how many texts of a button or title are read
 # A part of a page that a script opens, such as a menu or a dialog, is no text of its own.
-_OPENED: Final = Named.BESIDE | Named.FOOTER | Named.OVERLAY | Named.APART
-_ROLES: Final = ("button", "tab", "tabpanel")
-_REPAIRED: Final[dict[str, native.Wanted]] = {
-    "*": ("role", "button", "tab"), "head": HEAD,
-    "svg": words(
-        "animate circle clippath defs ellipse g line lineargradient mask path polygon polyline"
-        " radialgradient rect stop style svg symbol text title tspan use"
-    ),
-    **dict.fromkeys(words("button noscript template ins object embed math")),
-}  # fmt: skip
+_DIALOG: Final = Named.FOOTER | Named.OVERLAY | Named.APART
+_OPENED: Final = Named.BESIDE | _DIALOG
+_CONTROLS: Final = ("form", "input", "textarea", "select")
+_UNSEEN: Final = ("br", "script", "style")
 _LINKED: Final = NEVER_TEXT | {"a"}
 _PARTS_MAX: Final = 200  # how many starts and ends of elements of a hidden part are read
+_OPENED_MAX: Final = 200  # how many hidden elements are read, and how many that open one
+_TITLE_WORDS: Final = 30  # a title or a link that opens something has at most this many words
+_FOLD_WORDS: Final = 5  # what a link directly before it opens has at least this many words
 _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
+_CLICKED: Final = (*_TOGGLES, "onclick")
 _FOLDS: Final = re.compile(r"accordion|collaps|\bfaq")
+_OPENERS: Final = etree.XPath(
+    "descendant::*[@aria-controls or @data-target or @data-bs-target or @onclick"
+    " or starts-with(@href, '#')]"
+)
+_POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
+_STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
 
 
 def repaired_source(source: bytes) -> bytes:
@@ -130,25 +147,20 @@ def _opened(source: bytes) -> bytes:
 
 def repair(root: HtmlElement) -> None:
     """Make the text that readers see text of the tree."""
-    buttons: list[HtmlElement] = []
     copies: list[HtmlElement] = []
-    roles: list[HtmlElement] = []
     for element in native.find(root, _REPAIRED):
-        if element.get("role") in _ROLES:
-            roles.append(element)
         if element.tag == "head":
             _empty_head(root)
         elif element.tag == "svg":
             _end_drawing(element)
         elif element.tag == "button":
             if _is_text(element):
-                buttons.append(element)
-            else:
-                _open_fold(element)
+                element.tag = "div"
+                element.set("aria-expanded", "")  # it stays what opens something
         elif element.tag == "noscript":
             copies.append(element)
-        elif element.tag == "object":
-            # Browsers without the plug-in show the text in it.
+        elif element.tag in ("object", "select"):
+            # Browsers without the plug-in show the text in it; a select may lack its end tag.
             if next(element.iter(*_PARAGRAPHS), None) is not None:
                 element.tag = "div"
         elif element.tag == "embed":
@@ -162,14 +174,8 @@ def repair(root: HtmlElement) -> None:
         elif element.tag == "math":
             if _is_copy(element):
                 element.tag = "annotation"
-        # Declarative shadow DOM (4.12.3); the other attribute is Chrome's older one.
-        elif element.tag == "template" and (
-            element.get("shadowrootmode") or element.get("shadowroot")
-        ):
+        elif any(element.get(name) is not None for name in _SHOWS[str(element.tag)]):
             element.tag = "div"
-    for button in buttons:
-        button.tag = "div"
-    _open_panels(root, buttons, roles)
     _show_copies(root, copies[:_COPIES_MAX])
 
 
@@ -236,13 +242,12 @@ def _up_to(element: HtmlElement, end: HtmlElement) -> Iterator[HtmlElement]:
 
 def _is_text(button: HtmlElement) -> bool:
     """Return whether a button is a question or title that opens an answer, or was never closed."""
-    if next(button.iterancestors(*_TITLES), None) is not None:
+    if button.get("role") == "tab" or next(button.iterancestors(*_TITLES), None) is not None:
         return True
-    if next(button.iter(*_PARAGRAPHS), None) is not None:
+    if next(button.iterdescendants(*_PARAGRAPHS), None) is not None:
         return True
-    text = " ".join(islice(button.itertext(), _LABEL_PARTS))
-    words = len(tokenize(text))
-    if words > _QUESTION_WORDS and text.rstrip().endswith(_QUESTION_MARKS):
+    words, is_question = _label(button)
+    if is_question:
         return True
     is_toggle = any(button.get(name) is not None for name in _TOGGLES)
     is_toggle = is_toggle or _FOLDS.search(button.get("class", "").lower()) is not None
@@ -253,42 +258,86 @@ _TITLES: Final = HEADING_TAGS | {"dt"}
 _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
 
 
-def _open_panels(
-    root: HtmlElement, buttons: Iterable[HtmlElement], roles: Iterable[HtmlElement]
-) -> None:
-    """Show the parts that buttons open: those they name, or those behind them."""
-    role_buttons = islice((part for part in roles if part.get("role") == "button"), _OPENERS_MAX)
-    openers = [*buttons, *filter(_is_text, role_buttons)]
-    controlled = {name for opener in openers for name in _controlled(opener)}
-    named = root.xpath("descendant::*[@id]") if controlled else ()
-    panels = [element for element in named if element.get("id") in controlled]
-    panels += [panel for panel in roles if panel.get("role") == "tabpanel"]
-    for tab in roles:
-        if tab.tag == "button" and tab.get("role") == "tab":
-            tab.tag = "div"
-    for opener in openers:
-        around = opener.getparent()
-        title = around if around is not None and around.tag in _TITLES else opener
-        if (behind := title.getnext()) is not None:
-            panels += (behind, *behind[:1])
-    for panel in panels:
-        _show(panel)
+def _label(element: HtmlElement) -> tuple[int, bool]:
+    """Return how many words the begin of an element has, and whether it is a question."""
+    text = " ".join(islice(element.itertext(), _LABEL_PARTS))
+    words = len(tokenize(text))
+    return words, words > _QUESTION_WORDS and text.rstrip().endswith(_QUESTION_MARKS)
+
+
+def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
+    """Show those of a page's hidden elements that readers open; return whether there were any.
+
+    That are the panels of tabs, what is directly behind a question or title, and prose that a link
+    or button opens: it names it, or is beside it.
+    """
+    parts = {part: words for part in islice(hidden, _OPENED_MAX) if (words := _prose_words(part))}
+    ids = {name for part in parts if (name := part.get("id"))}
+    openers = ((part, ids & set(_controlled(part))) for part in (_OPENERS(root) if ids else ()))
+    asked, named = set[str](), set[str]()
+    for opener, names in islice((opener for opener in openers if opener[1]), _OPENED_MAX):
+        if _is_text(opener):
+            asked |= names
+        elif _label(opener)[0] and not _POPUPS.search(" ".join(opener.attrib.values()).lower()):
+            named |= names
+    opened = [
+        part
+        for part, words in parts.items()
+        if part.get("role") == "tabpanel"
+        or part.get("id") in asked
+        or _is_opened(part, words, part.get("id") in named)
+    ]
+    for part in opened:
+        _show(part)
+    return bool(opened)
+
+
+def _prose_words(part: HtmlElement) -> int:
+    """Return how many words outside links a hidden part has, none for a dialog or form."""
+    if part.get("role") != "tabpanel" and (
+        _flags(part) & _DIALOG or next(part.iter(*_CONTROLS), None) is not None
+    ):
+        return 0
+    return len(_words_in(part, _LINKED, _PARTS_MAX))
 
 
 def _controlled(opener: HtmlElement) -> Iterator[str]:
     """Yield the ids that an element names as those of what it opens."""
-    for key in ("aria-controls", "data-target", "data-bs-target"):
-        for name in (opener.get(key) or "").split():
-            yield name.lstrip("#")
+    for key in ("aria-controls", "data-target", "data-bs-target", "href"):
+        yield from opener.get(key, "").replace("#", " ").split()
+    yield from _STRINGS.findall(opener.get("onclick", ""))
 
 
-def _open_fold(button: HtmlElement) -> None:
-    """Show hidden prose beside a button such as "Read more" that opens it."""
-    for beside in (button.getprevious(), button.getnext()):
-        if beside is not None and beside.get("id", "") in _controlled(button):
-            is_other = _flags(beside) & _OPENED & ~Named.BESIDE
-            if not is_other and len(_words_in(beside, _LINKED, _PARTS_MAX)) >= _HIDDEN_WORDS:
-                _show(beside)
+def _is_opened(part: HtmlElement, size: int, is_named: bool) -> bool:
+    """Return whether what is beside a hidden part opens it, or what names it opens prose."""
+    before, behind = (_beside(part, before=side) for side in (True, False))
+    words, is_question = (0, False) if before is None else _label(before)
+    is_title = before is not None and words <= _TITLE_WORDS and _opens(before, words)
+    if before is not None and (is_question or (is_title and before.tag in _TITLES)):
+        return True
+    is_folded = behind is not None and _opens(behind, _label(behind)[0])
+    if not (is_title or is_named or is_folded):
+        return False
+    is_titled = is_title and is_named and words >= _QUESTION_WORDS
+    return size >= (_FOLD_WORDS if is_titled else _HIDDEN_WORDS)
+
+
+def _beside(part: HtmlElement, before: bool) -> HtmlElement | None:
+    """Return what is seen directly before or behind an element, or else the one around it."""
+    around = (part, *islice(part.iterancestors(), 1))
+    sides = (islice(element.itersiblings(preceding=before), 3) for element in around)
+    beside = next((other for other in chain(*sides) if other.tag not in _UNSEEN), None)
+    return None if beside is None or is_hidden(beside) else beside
+
+
+def _opens(element: HtmlElement, words: int) -> bool:
+    """Return whether a click on an element of so many words, or most of them, opens something."""
+    for part in islice(element.iter(), _LABEL_PARTS):
+        is_link = part.tag == "a" and part.get("href", "#").startswith(("#", "javascript:"))
+        is_button = part.tag == "button" or part.get("role") == "button"
+        if is_link or is_button or any(part.get(name) is not None for name in _CLICKED):
+            return 0 < words <= _QUESTION_WORDS or 2 * _label(part)[0] > words
+    return False
 
 
 def _flags(element: HtmlElement) -> int:
@@ -297,7 +346,7 @@ def _flags(element: HtmlElement) -> int:
     return names.flags if names else 0
 
 
-def show_hidden(body: HtmlElement, least: int) -> bool:
+def show_hidden(hidden: Iterable[HtmlElement], least: int) -> bool:
     """Show what a page hides until a script shows it; return whether there was anything.
 
     That is a hidden element of at least ``least`` words, or several with one tag and one class or
@@ -305,15 +354,10 @@ def show_hidden(body: HtmlElement, least: int) -> bool:
     """
     siblings: defaultdict[tuple[HtmlElement | str | None, str], dict[HtmlElement, int]]
     siblings = defaultdict(dict)
-    walker = etree.iterwalk(body, events=("start",))
-    for _, element in walker:
-        if not isinstance(element.tag, str) or element.tag in NEVER_TEXT:
-            walker.skip_subtree()
-        elif is_hidden(element):
-            walker.skip_subtree()
-            if not _flags(element) & _OPENED:
-                alike = element.get("class") or element.getparent()
-                siblings[alike, element.tag][element] = len(_words_in(element))
+    for element in hidden:
+        if not _flags(element) & _OPENED:
+            alike = element.get("class") or element.getparent()
+            siblings[alike, str(element.tag)][element] = len(_words_in(element))
     amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})
     whole = sum(amounts.values())
     if whole < max(least, _HIDDEN_WORDS):

@@ -280,24 +280,37 @@ def test_notes_of_an_article_are_shown_wherever_they_are(box: str) -> None:
         assert other.text_digest != fingerprint(page).text_digest
 
 
-@pytest.mark.parametrize("box", ["<aside><p>{}</p></aside>", "<div class=x7><p>{}</p></div>"])
+@pytest.mark.parametrize("box", [
+    "<aside><p>{}</p></aside>", "<div class=x7><p>{}</p></div>", "<menu><li>{}</menu>",
+    "<dialog open><p>{}</p></dialog>", "<select><option>All<p>{}</p></select>",
+])  # fmt: skip
 def test_sentences_within_an_article_are_shown(box: str) -> None:
     assert NOTE in read_article(story(between=box.format(NOTE))).text
+
+
+def test_sentences_in_the_footer_of_an_article_are_shown_and_its_dates_are_not() -> None:
+    for box in ("<footer><p>{}</p></footer>", "<div class=entry-footer><p class=note>{}</p></div>"):
+        for note in (NOTE, "First published on May 19, 2019, changed on June 3, 2020"):
+            for page in (story(between=box.format(note)), story(behind=box.format(note))):
+                assert (note in read_article(page).text) is (note is NOTE)
 
 
 @pytest.mark.parametrize("box", [
     "<div class='note cookie-bar'>{}</div>", "<aside class=related><p>{}</p></aside>",
     "<nav><p class=hint>{}</p></nav>", "<div class=promo><p class=lead>{}</p></div>",
-    "<footer><p class=note>{}</p></footer>", "<div class=hidden>{}</div>",
+    "<div class=hidden>{}</div>", "<dialog>{}</dialog>", "<dialog class=cookies open>{}</dialog>",
+    "<footer class=share><p>{}</p></footer>",
+    "<footer><p>{} More in <a>Boats</a>, <a>Pianos</a> and <a>Schools</a>.</p></footer>",
 ])  # fmt: skip
 def test_menus_consents_and_promotions_are_no_notes(box: str) -> None:
     part = box.format(NOTE)
     for page in (story(before=part), story(between=part), story(behind=part)):
         assert NOTE not in read_article(page).text
     # Nor is what stands beside the page's content.
-    notice = f"<div class=notice>{NOTE}</div>"
-    assert NOTE not in read_article(f"{notice}{story()}").text
-    assert NOTE not in read_article(f"{story()}{notice}").text
+    for tag in ("div", "footer"):
+        notice = f"<{tag} class=notice>{NOTE}</{tag}>"
+        assert NOTE not in read_article(f"{notice}{story()}").text
+        assert NOTE not in read_article(f"{story()}{notice}").text
 
 
 MENU = "".join(f"<li><a href=/{name}>{name}</a>" for name in ("Start", "Boats", "Contact"))

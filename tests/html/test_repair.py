@@ -76,6 +76,9 @@ def faq(question: str, answer: str) -> str:
     faq("<h2><a role=button href=#a{1}>{0}</a></h2>", "<div style='display:none'>{0}</div>"),
     faq("<button role=tab aria-controls=a{1}>{0}</button>",
         "<div id=a{1} role=tabpanel hidden><p>{0}</p></div>"),
+    faq("<h3><a href=#>{}</a></h3>", "<div style='display:none'>{}</div>") + STORY,
+    faq("<p>{}</p>", "<div style='display:none'>{}</div>") + STORY,
+    faq("<a href='#a{1}'>{0}</a>", "<div><p id=a{1} hidden>{0}</p></div>") + STORY,
 ])  # fmt: skip
 def test_what_readers_see_is_text(page: str) -> None:
     found = " ".join(text_of(page).split())
@@ -116,12 +119,23 @@ def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
 @pytest.mark.parametrize("parts", [
     "<button aria-controls=rest>More</button><div id=rest hidden>{}</div>",
     "<div id=rest style='display:none'>{}</div><button data-target='#rest'>Show more</button>",
+    "<a href='#rest'>More</a><br><div id=rest hidden>{}</div>",
+    "<ul><li><a href='#rest'>Care</a></ul><p>Boats.</p><div id=rest style='display:none'>{}</div>",
+    "<p onclick=\"show('rest')\">On goats</p><p>Boats.</p><div id=rest hidden>{}</div>",
+    "<p><a href=javascript:more()>More</a></p><div style='display:none'>{}</div>",
+    "<section>On goats.<div hidden>{}</div></section><button onclick=more()>More</button>",
 ])  # fmt: skip
 def test_what_a_button_opens_is_text_if_it_is_prose(parts: str) -> None:
     assert SENTENCES[7] in text_of(STORY * 3 + parts.format(f"<p>{SENTENCES[6]}</p>{SENTENCES[7]}"))
-    for other in (SENTENCES[7], f"<ul>{LINKS * 4}</ul>", f"<div>{STORY}</div>"):
-        rest = parts.replace("id=rest", "id=rest class=popup") if STORY in other else parts
-        assert len(text_of(STORY * 3 + rest.format(other))) == len(text_of(STORY * 3))
+    for other in (
+        "It was sent.",
+        f"<ul>{LINKS * 4}</ul>",
+        f"<div>{STORY}</div>",
+        f"{STORY}<input>",
+    ):
+        is_popup = other.startswith("<div")
+        rest = parts.replace("<div ", "<div class=popup ") if is_popup else parts
+        assert text_of(STORY * 3 + rest.format(other)) == text_of(STORY * 3 + rest.format(""))
 
 
 def test_what_an_index_hides_stays_hidden() -> None:
@@ -149,8 +163,9 @@ def test_many_broken_parts_take_linear_time() -> None:
     copies = "".join(f"<noscript>{STORY}{number}</noscript>" for number in range(count // 10))
     assert "ferryman" in text_of(f"<p>a</p>{copies}")
     button = "<div role=button aria-expanded=false aria-controls=a>"
-    for part in ("<div hidden>", "<object><p>", button, "<div class=note>"):
-        parsed(part * 1500 + STORY * 100)
+    opener = "<div onclick='show(\"a\")'><p hidden id=a>a</p>"
+    for part in ("<div hidden>", "<object><p>", button, "<div class=note>", opener):
+        text_of(part * 1500 + STORY * 100)
 
 
 @pytest.mark.parametrize("page", [
@@ -183,6 +198,10 @@ def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
         "security of this site checks each browser before it gives access. Ray ID: 12a.</p>"),
     ("blocked", "<title>Captcha</title><p>Our robots saw that your network sends much traffic."
         " Solve the captcha, so that we know you as a human, and go on to the page.</p>"),
+    ("blocked", "<p>We saw unusual traffic from your network.</p><a href='#why'>Why?</a>"
+        "<div id=why style='display:none'>The block ends when your requests stop. You may be asked "
+        "to verify that you are human if your browser sends requests very quickly. Ask the person "
+        "who keeps the network, because another machine in it may be at fault.</div>"),
     ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
 ])  # fmt: skip
 def test_a_page_without_text_of_its_own_is_refused(reason: str, page: str) -> None:
