@@ -101,7 +101,7 @@ class BlockPair(NamedTuple):
         """The larger share of a vote that only one of the pages has."""
         return max(block.share * self.unshared(block) for block in self.blocks)
 
-    def runs(self, context: int) -> list[tuple[str, str]]:
+    def runs(self, context: int = 3) -> list[tuple[str, str]]:
         """Return what changed as runs of text: ``gone``, ``new``, or ``same``.
 
         Of ``same`` text there are ``context`` words next to a change.

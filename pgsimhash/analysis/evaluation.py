@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 from itertools import tee
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pgsimhash.analysis.pairs import LARGEST, LabelledPair, read_labels
-from pgsimhash.errors import PageError, check_number
+from pgsimhash.errors import check_number
 from pgsimhash.hashing.bits import hamming_distance
 from pgsimhash.hashing.signature import verified
-from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord, PageStatus
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
-from pgsimhash.schemes import Scheme, get_scheme, scheme_for_texts
+from pgsimhash.schemes import Scheme, get_scheme, read_text, scheme_for_texts
 from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared
@@ -150,17 +149,18 @@ def evaluate(
         name, fingerprints = pages.collection.scheme, stored_fingerprints(pages, names)
     elif isinstance(pages, Mapping):
         name, fingerprints = str(scheme or ""), (pages, [])
-    elif pages is None and not isinstance(pairs, str | Path):
-        recipe = get_scheme(scheme_for_texts(names) if scheme is None else scheme)
-        name, fingerprints = recipe.name, fingerprint_texts(names, recipe)
     else:
-        recipe = get_scheme(DEFAULT_SCHEME if scheme is None else scheme)
-        if pages is None:
-            pages = [Path(str(pairs)).parent]
-        elif isinstance(pages, str | Path):
-            pages = [pages]
-        named_pages = find_pages(names, [Path(place) for place in pages])
-        fingerprints = fingerprint_pages(named_pages, recipe, jobs, progress, len(names))
+        named: Iterable[Named]
+        if pages is None and not isinstance(pairs, str | Path):
+            recipe = get_scheme(scheme_for_texts(names) if scheme is None else scheme)
+            reading = replace(recipe, extract=read_text)
+            named = ((text, SourcePage(cast(str, None), text)) for text in names)
+        else:
+            reading = recipe = get_scheme(DEFAULT_SCHEME if scheme is None else scheme)
+            places = [Path(str(pairs)).parent] if pages is None else pages
+            places = [places] if isinstance(places, str | Path) else places
+            named = find_pages(names, list(map(Path, places)))
+        fingerprints = fingerprint_pages(named, reading, jobs, progress, len(names))
         name = recipe.name
     return _evaluated(name, counted, fingerprints, precision)
 
@@ -216,20 +216,6 @@ def stored_fingerprints(store: Store, urls: Sequence[str]) -> Fingerprints:
     prints = {url: stored[known] for url, known in stored_url.items() if known in stored}
     detail = f"collection {collection.name!r} has no page with this URL"
     return prints, [PageFailure(url, "unreadable", detail) for url in urls if url not in prints]
-
-
-def fingerprint_texts(texts: Iterable[str], scheme: Scheme) -> Fingerprints:
-    """Return the fingerprints of plain texts, by text."""
-    prints: dict[str, Print | None] = {}
-    failures = []
-    for text in texts:
-        try:
-            vote = scheme.vote(Article(markdown=text, text=text))
-            prints[text] = Print(vote.simhash, vote.signature)
-        except PageError as error:
-            prints[text] = None
-            failures.append(PageFailure(text, error.reason, str(error)))
-    return prints, failures
 
 
 def fingerprint_pages(

@@ -44,7 +44,6 @@ EXAMPLES: Final = 3
 _WIDTH_MAX: Final = 100
 _VERSIONS: Final = 5  # of which the words are shown
 _HOSTS: Final = 5
-_CONTEXT: Final = 3  # equal words on each side of changed ones
 
 
 def comparison(found: Comparison, output: Path | None) -> None:
@@ -58,7 +57,7 @@ def comparison(found: Comparison, output: Path | None) -> None:
     largest = [pair for pair in found.differing if pair.difference >= 0.001][:EXAMPLES]
     if largest:
         say(("\nwhat differs", "bold"), (", and its share of the vote", "dim"))
-        lines = [_styled(pair.runs(_CONTEXT)) for pair in largest]
+        lines = [_styled(pair.runs()) for pair in largest]
         for line in lines:
             line.truncate(2 * (line_width() - 12), overflow="ellipsis")
         shares = (percent(pair.difference) for pair in largest)

@@ -73,7 +73,7 @@ def cells(row: BlockPair) -> list[Cell | None]:
     return [block and Cell(row.kind, name, block, pieces) for name, block, pieces in sides]
 
 
-def path(drawn: Iterable[Bar], width: float, height: float, gap: float, *, shared: bool) -> str:
+def path(drawn: Iterable[Bar], width: float, height: float, *, shared: bool) -> str:
     """Return the SVG path of the parts of bars that both pages have, or that one has alone."""
     steps = []
     for bar in drawn:
@@ -82,19 +82,17 @@ def path(drawn: Iterable[Bar], width: float, height: float, gap: float, *, share
         if end <= start:
             continue
         tall = max(height * bar.height, 0.75)
-        top = height - tall if bar.is_a else height + gap
+        top = height - tall if bar.is_a else height + 2
         across = max(wide * (end - start) - 0.6, 0.6)
         steps.append(f"M{left + wide * start:.1f} {top:.1f}h{across:.1f}v{tall:.1f}h-{across:.1f}z")
     return "".join(steps)
 
 
-def skyline(pairs: Sequence[BlockPair], width: int, height: int, gap: int = 2) -> tuple[str, str]:
+def skyline(pairs: Sequence[BlockPair], width: int, height: int) -> tuple[str, str]:
     """Return the paths of a skyline: what both pages have, and what one has alone."""
     drawn = list(bars(pairs))
-    return (
-        path(drawn, width, height, gap, shared=True),
-        path(drawn, width, height, gap, shared=False),
-    )
+    both, alone = (path(drawn, width, height, shared=shared) for shared in (True, False))
+    return both, alone
 
 
 def folded(pairs: Sequence[BlockPair]) -> list[BlockPair | Fold]:

@@ -176,7 +176,7 @@ def read_html(path: Path, max_bytes: int, url: str | None = None) -> SourcePage 
 
 def reader_of(name: str) -> str | None:
     """Return the entry of :data:`READERS` for a file of this name, or None."""
-    if is_html_name(name):
+    if _HTML_NAME.fullmatch(name):
         return _HTML
     return next((of for end, of in READERS.items() if name.lower().endswith(end)), None)
 
@@ -201,11 +201,6 @@ def is_page_name(name: str) -> bool:
     return reader_of(name) in (None, _HTML)
 
 
-def is_html_name(name: str) -> bool:
-    """Return whether a file of this name is read as a page, whatever it is."""
-    return _HTML_NAME.fullmatch(name) is not None
-
-
 def _paths_below(folder: Path, reading: Reading) -> Iterator[Path | PageFailure]:
     """Yield the files below ``folder`` that are read, by their names and without hidden files.
 
@@ -222,16 +217,16 @@ def _paths_below(folder: Path, reading: Reading) -> Iterator[Path | PageFailure]
         if path is None:
             waiting.pop()
             continue
-        is_named = reader_of(path.name) is not None
+        reader = reader_of(path.name)
         try:
             status = path.stat()
             identity = _identity(status)
             if not stat.S_ISDIR(status.st_mode):
                 if identity in seen:
                     reading.skip("own output", shown(path))
-                elif not is_named and not _begins_like_html(path):
+                elif reader is None and not _begins_like_html(path):
                     reading.skip(OTHER_FILES, shown(path))
-                elif stat.S_ISREG(status.st_mode) or is_html_name(path.name):
+                elif stat.S_ISREG(status.st_mode) or reader == _HTML:
                     yield path
                 else:
                     # Opening a pipe waits for a writer.
@@ -240,7 +235,7 @@ def _paths_below(folder: Path, reading: Reading) -> Iterator[Path | PageFailure]
                 seen.add(identity)
                 waiting.append(_entries(path, reading))
         except OSError as error:
-            if is_named and not path.is_dir():
+            if reader is not None and not path.is_dir():
                 # Reading the file will report why it fails.
                 yield path
             elif not isinstance(error, FileNotFoundError):

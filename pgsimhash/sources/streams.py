@@ -198,7 +198,7 @@ class Stream:
         self._name = codec.name if codec else "packed"
         self._packed = file if codec and not packed else packed
         self._members = _Members(file, codec) if codec else None
-        self._file = io.BufferedReader(self._members, _BUFFER) if self._members else file
+        self._file: Any = io.BufferedReader(self._members, _BUFFER) if self._members else file
         self._budget, self._is_alone = budget or Budget(), budget is None
         self._pushed = io.BytesIO()
 
@@ -263,8 +263,7 @@ class Stream:
             return None
         if skipped is not None:
             # A new buffer; the old one must not close the file.
-            if isinstance(self._file, io.BufferedReader):
-                self._file.detach()
+            self._file.detach()
             self._file = io.BufferedReader(self._members, _BUFFER)
             self._pushed = io.BytesIO()
         return skipped
