@@ -294,8 +294,8 @@ class PgsimhashDownloaderMiddleware(_Component):
         has_cache = settings.getbool("HTTPCACHE_ENABLED")
         self._sends_validators = settings.getbool("PGSIMHASH_CONDITIONAL") and not has_cache
         self._made: set[bytes] = set()
-        # The URLs of requests for something else than a page, such as forms.
-        self._others: set[str] = set()
+        # The requests for something else than a page, such as forms: their URLs and depths.
+        self._others: set[tuple[str, object]] = set()
         # Of each URL without a response yet, whether the request has validators.
         self._in_flight: dict[str, bool] = {}
         # Scrapy drops a redirect to a page that it requested before.
@@ -314,14 +314,17 @@ class PgsimhashDownloaderMiddleware(_Component):
         """Let a request pass, or raise IgnoreRequest if the page is known and not due."""
         self._follow(request)
         meta, page = request.meta, self._page_of(request)
+        # Links may have a copy of the meta of their page, but are deeper.
+        depth = meta.get("depth", 0)
         if page is None or _is_left(request):
-            self._others.add(request.url)
+            self._others.add((request.url, depth))
             return
         has_validators = self._in_flight.get(request.url, False)
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
-        is_made = meta.get("is_start_request") or meta.get("retry_times")
+        is_made = (meta.get("is_start_request") and not depth) or meta.get("retry_times")
         # Where a form leads is its answer.
-        is_made = is_made or not self._others.isdisjoint(meta.get("redirect_urls", ()))
+        before = ((url, depth) for url in meta.get("redirect_urls", ()))
+        is_made = is_made or not self._others.isdisjoint(before)
         if not is_made and fingerprint not in self._made:
             validators: dict[str, str] | None = {}
             address = None

@@ -219,6 +219,11 @@ def test_where_a_form_leads_is_requested_in_each_crawl(site: Site, dsn: str) -> 
     assert site.crawl(dsn, "/home").asked == []
 
 
+def test_a_link_with_the_meta_of_the_start_page_is_no_start_request(site: Site, dsn: str) -> None:
+    link = {"url": "/a", "meta": {"is_start_request": True}}
+    assert [site.crawl(dsn, link).asked for _ in range(2)] == [["/a"], []]
+
+
 def test_only_a_redirect_of_the_page_itself_counts(site: Site, dsn: str) -> None:
     site.answers["/search"] = lambda times, _: (303, {"Location": "/results"}, "")
     site.moved("/circle", "/circle")
