@@ -24,6 +24,7 @@ DECLARE
     newest bigint;
     pairs pgsimhash._near_pair[];
     arrived pgsimhash._near_pair[];
+    known_simhashes bigint[];
     stored_pages bigint;
 BEGIN
     SELECT bool_or(d.failure IS NOT NULL OR d.tokens < d.min_tokens), bool_or(d.scope = 'global')
@@ -72,9 +73,21 @@ BEGIN
     batch := pgsimhash._with_marked_originals(own_id, batch);
     batch := pgsimhash._with_originals(own_id, compared, batch, pairs);
     IF NOT dry_run THEN
+        -- Their pages may have been deleted between the lookup and the lock.
+        known_simhashes := ARRAY(
+            SELECT n.near
+            FROM unnest(pairs) AS n
+            CROSS JOIN LATERAL (
+                SELECT
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = own_id AND p.simhash BETWEEN n.near AND n.near
+                ORDER BY p.simhash
+                LIMIT 1
+            ) AS p
+            WHERE n.near = n.query
+        );
         stored_pages := pgsimhash._store_batch(
-            own_id, batch, pages, pgsimhash._indexed_simhashes(own_id, pairs), has_ids,
-            run_id, label
+            own_id, batch, pages, known_simhashes, has_ids, run_id, label
         );
     END IF;
     RETURN QUERY
@@ -281,40 +294,9 @@ BEGIN
 END
 $$;
 
--- The simhashes of a batch that the prefix indexes have: of those that the lookup found, because their
--- pages may have been deleted between the lookup and the lock.
-CREATE FUNCTION pgsimhash._indexed_simhashes(own_id integer, pairs pgsimhash._near_pair[])
-RETURNS bigint[]
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
-DECLARE
-    known constant bigint[] := ARRAY(SELECT n.near FROM unnest(pairs) AS n WHERE n.near = n.query);
-BEGIN
-    IF known = '{}' THEN
-        RETURN known;
-    END IF;
-    RETURN ARRAY(
-        SELECT d.simhash
-        FROM (
-            SELECT u AS simhash, (pgsimhash.probes(u, 1, 0, own_id))[1] AS prefix
-            FROM unnest(known) AS u
-            OFFSET 0
-        ) AS d
-        WHERE (
-            SELECT true
-            FROM pgsimhash.pages AS p
-            WHERE p.indexed
-                AND p.prefix_1 BETWEEN d.prefix AND d.prefix
-                AND p.simhash = d.simhash
-            ORDER BY p.prefix_1
-            LIMIT 1
-        )
-    );
-END
-$$;
-
 -- Writes the rows of a decided batch; returns the number of pages of its run.
 CREATE FUNCTION pgsimhash._store_batch(
-    own_id integer, batch pgsimhash._decision[], pages json, indexed_simhashes bigint[],
+    own_id integer, batch pgsimhash._decision[], pages json, known_simhashes bigint[],
     has_ids boolean, batch_run bigint, label text
 ) RETURNS bigint
     LANGUAGE plpgsql ${to_insert} AS $$
@@ -341,7 +323,7 @@ BEGIN
             THEN pgsimhash.page_address(d.url, d.ignore_parameters)
         END,
         row_number() OVER (PARTITION BY d.simhash ORDER BY d.number) = 1
-            AND d.simhash <> ALL (indexed_simhashes)
+            AND d.simhash <> ALL (known_simhashes)
     FROM unnest(batch) AS d
     JOIN json_populate_recordset(NULL::pgsimhash.pages, pages) WITH ORDINALITY AS p
         ON p.ordinality = d.number
@@ -533,11 +515,8 @@ CREATE FUNCTION pgsimhash._validator(known text, later text, later_other text) R
     RETURN CASE WHEN num_nonnulls(later, later_other) = 0 THEN known ELSE later END;
 
 CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+    LANGUAGE sql VOLATILE
     RETURN nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
-END
-$$;
 
 -- A promoted server may assign a rolled-back page_id again.
 CREATE FUNCTION pgsimhash._batch_stored(

@@ -127,14 +127,11 @@ $$;
 
 -- The names of all collections, or of one.
 CREATE FUNCTION pgsimhash._collection_names(own_id integer) RETURNS SETOF text
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT c.name
     FROM pgsimhash.collections AS c
     WHERE c.collection_id = coalesce(own_id, c.collection_id)
     ORDER BY c.name;
-END
 $$;
 
 -- Creates a collection for simhashes of a scheme, any name of your own, unless it exists; returns its

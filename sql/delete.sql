@@ -391,11 +391,8 @@ END
 $$;
 
 CREATE FUNCTION pgsimhash._runs(own_id integer) RETURNS SETOF pgsimhash.runs
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT r.* FROM pgsimhash.runs AS r WHERE r.collection_id = own_id ORDER BY r.run_id DESC;
-END
 $$;
 
 -- Deletes the next pages of a URL, of a host or of a run, those of a run by their ids, so that nothing

@@ -5,43 +5,26 @@ DO $$
 DECLARE
     home constant oid := (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
     names constant text := '^(' || current_setting('deployed.names') || ')$';
-    target text;
-    progress boolean;
-    refused text;
+    step text;
 BEGIN
-    -- The objects depend on one another, so this repeats until all are dropped.
-    LOOP
-        progress := false;
-        refused := NULL;
-        FOR target IN
-            SELECT format('TABLE %s', c.oid::regclass)
-            FROM pg_class AS c
-            WHERE c.relnamespace = home AND c.relkind = 'r' AND c.relname ~ names
-            UNION ALL
-            SELECT format('ROUTINE %s', p.oid::regprocedure)
+    -- Functions use the tables, and a column of a table uses host_of.
+    FOR step IN
+        SELECT format('DROP %s %s', o.kind, string_agg(o.label, ', '))
+        FROM (
+            SELECT CASE p.proname WHEN 'host_of' THEN 3 ELSE 1 END, 'ROUTINE',
+                p.oid::regprocedure::text
             FROM pg_proc AS p
             WHERE p.pronamespace = home AND p.proname ~ names
             UNION ALL
-            SELECT format('TYPE %s', t.oid::regtype)
-            FROM pg_type AS t
-            JOIN pg_class AS c ON c.oid = t.typrelid AND c.relkind = 'c'
-            WHERE t.typnamespace = home AND t.typname ~ names
-        LOOP
-            BEGIN
-                EXECUTE 'DROP ' || target;
-                progress := true;
-            EXCEPTION WHEN dependent_objects_still_exist THEN
-                refused := target;
-            END;
-        END LOOP;
-        EXIT WHEN refused IS NULL;
-        IF NOT progress THEN
-            -- All tables at once, so that the message names only objects that are not listed.
-            SELECT string_agg(c.oid::regclass::text, ', ') INTO target
+            SELECT CASE c.relkind WHEN 'r' THEN 2 ELSE 4 END,
+                CASE c.relkind WHEN 'r' THEN 'TABLE' ELSE 'TYPE' END, c.oid::regclass::text
             FROM pg_class AS c
-            WHERE c.relnamespace = home AND c.relkind = 'r' AND c.relname ~ names;
-            EXECUTE 'DROP ' || coalesce('TABLE ' || target, refused);
-        END IF;
+            WHERE c.relnamespace = home AND c.relkind IN ('r', 'c') AND c.relname ~ names
+        ) AS o (turn, kind, label)
+        GROUP BY o.turn, o.kind
+        ORDER BY o.turn
+    LOOP
+        EXECUTE step;
     END LOOP;
 END
 $$;

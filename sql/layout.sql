@@ -100,11 +100,8 @@ CREATE FUNCTION pgsimhash.find_many(
 CREATE FUNCTION pgsimhash.has_near(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+    LANGUAGE sql STABLE PARALLEL SAFE
     RETURN EXISTS (SELECT FROM pgsimhash._matches(ARRAY[simhash], distance, collection, true));
-END
-$$;
 
 -- How many prefix bits a probe of each permutation may flip.
 --

@@ -68,17 +68,16 @@ RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(unmark.collection, 2);
-    was_there boolean;
 BEGIN
     DELETE FROM pgsimhash.marks AS m
     WHERE m.collection_id = own_id
         AND m.url_a = least(a COLLATE "C", b COLLATE "C")
         AND m.url_b = greatest(a COLLATE "C", b COLLATE "C");
-    was_there := FOUND;
-    IF was_there THEN
-        PERFORM pgsimhash._decide_again(unmark.collection, own_id, a, b, NULL);
+    IF NOT FOUND THEN
+        RETURN false;
     END IF;
-    RETURN was_there;
+    PERFORM pgsimhash._decide_again(unmark.collection, own_id, a, b, NULL);
+    RETURN true;
 END
 $$;
 
@@ -148,12 +147,9 @@ $$;
 
 CREATE FUNCTION pgsimhash._marks(own_id integer)
     RETURNS TABLE (a text, b text, same boolean, marked_at timestamptz)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT m.url_a, m.url_b, m.same, m.marked_at
     FROM pgsimhash.marks AS m
     WHERE m.collection_id = own_id
     ORDER BY m.mark_id;
-END
 $$;

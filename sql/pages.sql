@@ -195,9 +195,7 @@ $$;
 CREATE FUNCTION pgsimhash._next_versions(
     own_id integer, after_page bigint, batch integer, bytes bigint
 ) RETURNS SETOF pgsimhash.pages
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE ${in_order} AS $$
     SELECT p.*
     FROM (
         SELECT n.page_id, sum(octet_length(n.markdown)) OVER (
@@ -214,7 +212,6 @@ BEGIN
     CROSS JOIN ${page v.page_id} AS p
     WHERE coalesce(v.bytes_before < bytes, true)
     ORDER BY p.page_id;
-END
 $$;
 
 -- The distinct simhashes of slice 0, 1, ... of their whole range, as one value with eight bytes per
@@ -310,9 +307,7 @@ $$;
 -- index has.
 CREATE FUNCTION pgsimhash._first_pages(own_id integer, simhashes bigint[])
     RETURNS TABLE (simhash bigint, url text, title text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT q.simhash, p.url, p.title
     FROM unnest(simhashes) AS q (simhash)
     CROSS JOIN LATERAL (
@@ -324,7 +319,6 @@ BEGIN
         ORDER BY k.simhash, k.page_id
         LIMIT 1
     ) AS p;
-END
 $$;
 
 -- Adds rows to the saved clusters, the first ones in place of all earlier rows; without pages that

@@ -462,14 +462,11 @@ END
 $$;
 
 CREATE FUNCTION pgsimhash._policies(own_id integer) RETURNS SETOF pgsimhash.policies
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT p.*
     FROM pgsimhash.policies AS p
     WHERE p.collection_id = own_id
     ORDER BY p.host COLLATE "C", p.path COLLATE "C";
-END
 $$;
 
 -- A URL in one spelling, without the parameters that do not matter: names with commas between them, in
