@@ -26,12 +26,12 @@ BEGIN
 END
 $$;
 
--- The pages near the present version of a URL, or else near a simhash. Only the first pages of each
--- simhash are read, so that a limit is cheap even if ten thousand pages share a simhash. BETWEEN
--- requires an order that only one index has.
+-- The pages near the present version of a URL, or else near a simhash; with first_only, the first page
+-- of each simhash, in any version. Only the first pages of each simhash are read, so that a limit is
+-- cheap even if ten thousand pages share a simhash. BETWEEN requires an order that only one index has.
 CREATE FUNCTION pgsimhash._find_pages(
     collection text, scheme text, own_url text, query bigint, own_high bigint, own_low bigint,
-    distance integer, verify boolean, max_matches bigint
+    distance integer, verify boolean, max_matches bigint, first_only boolean DEFAULT false
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 ${in_order} AS $$
 DECLARE
@@ -49,7 +49,7 @@ BEGIN
     SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id, (
         SELECT s.gone_at
         FROM pgsimhash.last_seen AS s
-        WHERE s.collection_id = own_id AND s.page_id = p.page_id
+        WHERE NOT first_only AND s.collection_id = own_id AND s.page_id = p.page_id
     )
     FROM pgsimhash.find(query, distance, collection) AS m
     CROSS JOIN LATERAL (
@@ -61,44 +61,25 @@ BEGIN
             AND (NOT verify OR pgsimhash._verified(
                 m.distance, k.signature_high, k.signature_low, own_high, own_low
             ))
-            AND ${present k}
+            AND (first_only OR ${present k})
         ORDER BY k.simhash, k.page_id
-        LIMIT max_matches
+        LIMIT CASE WHEN first_only THEN 1 ELSE max_matches END
     ) AS p
-    ORDER BY m.distance, p.page_id
+    ORDER BY m.distance, CASE WHEN first_only THEN m.simhash END, p.page_id
     LIMIT max_matches;
 END
 $$;
 
--- The matches of several simhashes, with the first page of each. For one match without its page, any
--- will do. BETWEEN requires an order that only one index has: if many pages share a simhash, the
--- planner would choose another one.
+-- The matches of several simhashes; with only_one, any one.
 CREATE FUNCTION pgsimhash._find_matches(
-    collection text, scheme text, simhashes bigint[], distance integer, with_pages boolean,
-    max_matches bigint, own_high bigint, own_low bigint
-) RETURNS TABLE (query_number bigint, simhash bigint, bits integer, url text, title text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} SET datestyle = 'ISO' AS $$
-DECLARE
-    own_id constant integer := pgsimhash._id_of(collection, scheme);
+    collection text, scheme text, simhashes bigint[], distance integer, only_one boolean
+) RETURNS SETOF pgsimhash.numbered_match
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM pgsimhash._id_of(collection, scheme);
     RETURN QUERY
-    SELECT m.query_number, m.simhash, m.distance, p.url, p.title
-    FROM pgsimhash._matches(
-        simhashes, distance, collection, max_matches = 1 AND NOT with_pages
-    ) AS m
-    LEFT JOIN LATERAL (
-        SELECT f.url, f.title
-        FROM pgsimhash.pages AS f
-        WHERE with_pages AND f.collection_id = own_id
-            AND f.simhash BETWEEN m.simhash AND m.simhash
-            AND pgsimhash._verified(
-                m.distance, f.signature_high, f.signature_low, own_high, own_low
-            )
-        ORDER BY f.simhash, f.page_id
-        LIMIT 1
-    ) AS p ON true
-    WHERE p.url IS NOT NULL OR NOT with_pages
-    ORDER BY m.query_number, m.distance, m.simhash
-    LIMIT max_matches;
+    SELECT m.*
+    FROM pgsimhash._matches(simhashes, distance, collection, only_one) AS m
+    ORDER BY m.query_number, m.distance, m.simhash;
 END
 $$;

@@ -62,13 +62,12 @@ class Calls(NamedTuple):
         row = self.collection
         return {"own_id": row.collection_id, "collection": row.name, "scheme": row.scheme}
 
-    def find_rows(
-        self, simhashes: list[int], distance: int | None, **conditions: Any
-    ) -> list[tuple[Any, ...]]:
-        """Return the number of the query, the simhash, its distance, and its first page."""
-        defaults = {"with_pages": False, "max_matches": None, "own_high": None, "own_low": None}
-        conditions = {**defaults, **conditions}
-        return self.fetch("find_matches", simhashes=simhashes, distance=distance, **conditions)
+    def find_matches(
+        self, simhashes: list[int], distance: int | None, *, only_one: bool = False
+    ) -> list[tuple[int, int, int]]:
+        """Return the number of the query, the simhash and its distance of each match."""
+        values: dict[str, Any] = {"simhashes": simhashes, "distance": distance}
+        return self.fetch("find_matches", **values, only_one=only_one)
 
     def simhash_slices(self) -> Iterator[NDArray[np.uint64]]:
         """Yield all distinct simhashes, ascending, in slices."""

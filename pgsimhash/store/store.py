@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, check_number, check_type, invalid_argument
-from pgsimhash.hashing.bits import as_simhashes, check_simhash, from_bigint, to_bigint
+from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import (
@@ -42,7 +42,6 @@ from pgsimhash.sources import check_paths
 from pgsimhash.sources.page import OnSkipped, Reading, plain_path
 from pgsimhash.store import batches, lookups
 from pgsimhash.store.batches import Page, as_input, page_of
-from pgsimhash.store.collection import Collection
 from pgsimhash.store.ingest import Ingest, sent_options
 from pgsimhash.store.maintenance import Maintenance
 from pgsimhash.store.session import Session, lookup, retried
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from pgsimhash.search.pairs import Compared, Pairs
 
 _Input = TypeVar("_Input", bound=Input)
+_Match = TypeVar("_Match", bound=Match)
 
 _AT_ONCE: Final = 10_000  # simhashes per statement; bounds the server's memory
 
@@ -124,12 +124,7 @@ class Store(Maintenance):
             signature: the signature that belongs to ``simhash``: omit matches whose page has a
                 different one (see :mod:`pgsimhash.hashing.signature`).
         """
-        limit = check_query(self.collection, simhash, distance, limit, signature)
-        high, low = to_halves(signature)
-        conditions = {"with_pages": True, "max_matches": limit, "own_high": high, "own_low": low}
-        with self._session.calls_by_name(distance) as calls:
-            rows = calls.find_rows([to_bigint(simhash)], distance, **conditions)
-        return [Match(from_bigint(value), *rest) for _, value, *rest in rows]
+        return self._near(Match, check_simhash(simhash), distance, limit, signature)
 
     @lookup(len)
     def near_pages(
@@ -157,22 +152,31 @@ class Store(Maintenance):
         Raises:
             NotFoundError: the URL is unknown.
         """
-        simhash = 0 if isinstance(page, str) else page
-        limit = check_query(self.collection, simhash, distance, limit, signature)
+        return self._near(NearPage, page, distance, limit, signature, verify)
+
+    def _near(
+        self,
+        record: type[_Match],
+        page: str | int,
+        distance: int | None,
+        limit: int | None,
+        signature: int | None,
+        verify: bool = True,
+    ) -> list[_Match]:
         high, low = to_halves(signature)
+        given: dict[str, Any] = {
+            "own_url": self.collection.page_url(page) if isinstance(page, str) else None,
+            "query": None if isinstance(page, str) else to_bigint(page),
+            "max_matches": None if limit is None else check_number("limit", limit),
+            "first_only": record is Match,
+        }
+        columns = tuple(each.name for each in fields(record))
         with self._session.calls_by_name(distance) as calls:
             rows = calls.fetch(
-                "find_pages",
-                dict_row,
-                own_url=self.collection.page_url(page) if isinstance(page, str) else None,
-                query=None if isinstance(page, str) else to_bigint(page),
-                own_high=high,
-                own_low=low,
-                distance=distance,
-                verify=verify,
-                max_matches=limit,
-            )
-        return [NearPage(**lookups.record_values(row)) for row in rows]
+                "find_pages", dict_row, columns=columns, own_high=high, own_low=low,
+                distance=distance, verify=verify, **given,
+            )  # fmt: skip
+        return [record(**lookups.record_values(row)) for row in rows]
 
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
         """Return the matches of many simhashes, by query, nearest first.
@@ -189,8 +193,8 @@ class Store(Maintenance):
             with self._session.calls_by_name(distance) as calls:
                 for start in range(0, max(1, len(queries)), _AT_ONCE):
                     signed = queries[start : start + _AT_ONCE].view(np.int64).tolist()
-                    rows = calls.find_rows(signed, distance)
-                    numbers, values, bits, *_ = zip(*rows, strict=True) if rows else ((), (), ())
+                    rows = calls.find_matches(signed, distance)
+                    numbers, values, bits = zip(*rows, strict=True) if rows else ((), (), ())
                     known = np.array(values, dtype=np.int64).view(np.uint64)
                     places = np.array(numbers, dtype=np.int64) - 1 + start
                     parts.append((places, known, np.array(bits, dtype=np.uint8)))
@@ -204,7 +208,7 @@ class Store(Maintenance):
     def has_near(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         with self._session.calls_by_name(distance) as calls:
-            return bool(calls.find_rows([to_bigint(simhash)], distance, max_matches=1))
+            return bool(calls.find_matches([to_bigint(simhash)], distance, only_one=True))
 
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
@@ -653,17 +657,3 @@ class Store(Maintenance):
         from pgsimhash.reading.workers import extract_many
 
         return extract_many(*arguments, **options)
-
-
-def check_query(
-    collection: Collection,
-    simhash: int,
-    distance: int | None,
-    limit: int | None,
-    signature: int | None,
-) -> int | None:
-    """Check the arguments of a lookup, and return the limit as an ``int``."""
-    check_simhash(simhash)
-    collection.checked_distance(distance)
-    to_halves(signature)
-    return None if limit is None else check_number("limit", limit)

@@ -69,7 +69,8 @@ def put_marks(dsn: str, collection: str) -> None:
     with psycopg.connect(dsn) as connection:
         for a, b, same in said:
             connection.execute(
-                "SELECT pgsimhash._put_mark_1(pgsimhash._id_of_1(%s), %s, %s, %s)",
+                "INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same) "
+                "VALUES (pgsimhash._id_of_1(%s), %s, %s, %s)",
                 [collection, f"https://{a}", f"https://{b}", same],
             )
 
