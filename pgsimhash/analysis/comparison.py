@@ -25,7 +25,7 @@ from pgsimhash.hashing.bits import (
 )
 from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
-from pgsimhash.pages.records import SourcePage, json_values
+from pgsimhash.pages.records import Mark, SourcePage, json_values
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size
@@ -308,7 +308,7 @@ def _stored_side(store: Store, url: str) -> Side:
 def _named(store: Store, a: Side, b: Side) -> str:
     """Return a sentence on the mark or the canonical links of two stored pages, if any."""
     with store._session.calls_to_read() as calls:
-        marks = calls.marks()
+        marks = calls.records("marks", Mark)
     for mark in marks:
         if a.url != b.url and {mark.a, mark.b} == {a.url, b.url}:
             name = "the same" if mark.same else "different"

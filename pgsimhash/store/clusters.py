@@ -51,7 +51,7 @@ def clusters(
     simhashes.sort()
     pairs = stream_pairs(simhashes, distance, progress=progress)
     roots = cluster_simhashes(simhashes, pairs, linkage, distance)
-    marks = calls.marks()
+    marks = calls.records("marks", Mark)
     roots = join_marked(simhashes, roots, _joined(calls, marks, simhashes))
     # Those that share their cluster with others.
     shared: NDArray[np.bool_] = simhashes != roots

@@ -12,13 +12,7 @@ from psycopg.rows import RowFactory, class_row, dict_row, scalar_row, tuple_row
 from pgsimhash.db.statements import fetch, stream
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
-from pgsimhash.pages.records import (
-    BITS_64,
-    UNSTORED,
-    CollectionStatus,
-    Mark,
-    PageRecord,
-)
+from pgsimhash.pages.records import BITS_64, UNSTORED, CollectionStatus, PageRecord
 from pgsimhash.store.collection import Collection, follow, moved
 
 if TYPE_CHECKING:
@@ -51,8 +45,8 @@ class Calls(NamedTuple):
 
     def records(self, function: str, record: type[_Record], /, **parameters: Any) -> list[_Record]:
         """Call a function, and return its rows as objects of a dataclass."""
-        columns = tuple(field.name for field in fields(record))
-        return self.fetch(function, class_row(record), columns=columns, **parameters)
+        rows = self.fetch(function, dict_row, columns=columns_of(names_of(record)), **parameters)
+        return [record(**record_values(row)) for row in rows]
 
     def stream(self, function: str, /, **parameters: Any) -> Generator[Any]:
         """Call a function in a transaction, and yield its rows without loading all of them."""
@@ -101,10 +95,6 @@ class Calls(NamedTuple):
         )
         return list(map(record_values, rows))
 
-    def marks(self) -> list[Mark]:
-        """Return the marks of the collection, in their order."""
-        return self.records("marks", Mark)
-
     def count_pages(self) -> int:
         """Return the number of versions in the collection, estimated if there are many."""
         return int(self.fetch("count_collection", scalar_row, columns=("pages",))[0])
@@ -131,9 +121,10 @@ class Calls(NamedTuple):
             raise moved(self.collection)
 
 
-def names_of(record: type[PageRecord]) -> list[str]:
+def names_of(record: type[DataclassInstance]) -> list[str]:
     """Return the names of the values of a record that are stored."""
-    return [each.name for each in fields(record) if each.name not in UNSTORED]
+    unstored = UNSTORED if issubclass(record, PageRecord) else ()
+    return [each.name for each in fields(record) if each.name not in unstored]
 
 
 def columns_of(names: Iterable[str]) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ class Maintenance:
     def marks(self) -> list[Mark]:
         """Return all marks, in the order in which they were set."""
         with self._session.calls_to_read() as calls:
-            return calls.marks()
+            return calls.records("marks", Mark)
 
     def runs(self) -> list[RunRecord]:
         """Return the runs that added pages, the last one first."""

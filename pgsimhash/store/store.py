@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, SupportsIndex, TypeVar, Unpack
-
-from psycopg.rows import dict_row
 
 from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, check_number, check_type, invalid_argument
@@ -40,7 +38,7 @@ from pgsimhash.search.clusters import CANONICAL, Cluster, Linkage, Score, check_
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import check_paths
 from pgsimhash.sources.page import OnSkipped, Reading, plain_path
-from pgsimhash.store import batches, lookups
+from pgsimhash.store import batches
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.ingest import Ingest, sent_options
 from pgsimhash.store.maintenance import Maintenance
@@ -170,13 +168,9 @@ class Store(Maintenance):
             "max_matches": None if limit is None else check_number("limit", limit),
             "first_only": record is Match,
         }
-        columns = tuple(each.name for each in fields(record))
+        given |= {"own_high": high, "own_low": low, "distance": distance, "verify": verify}
         with self._session.calls_by_name(distance) as calls:
-            rows = calls.fetch(
-                "find_pages", dict_row, columns=columns, own_high=high, own_low=low,
-                distance=distance, verify=verify, **given,
-            )  # fmt: skip
-        return [record(**lookups.record_values(row)) for row in rows]
+            return calls.records("find_pages", record, **given)
 
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
         """Return the matches of many simhashes, by query, nearest first.
@@ -213,10 +207,10 @@ class Store(Maintenance):
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
-        urls, names = [self.collection.page_url(url)], lookups.names_of(StoredPage)
+        urls = [self.collection.page_url(url)]
         with self._session.calls_by_name(None) as calls:
-            pages = calls.stored_pages(urls, names)
-        return StoredPage(**pages[0]) if pages else None
+            pages = calls.records("stored_pages", StoredPage, urls=urls, versions=1)
+        return pages[0] if pages else None
 
     def should_fetch(self, url: str, *, older_than: timedelta | None = None) -> bool:
         """Return whether to fetch a page: it is unknown, or was last seen too long ago.
@@ -435,7 +429,7 @@ class Store(Maintenance):
         reading = Reading(max_bytes, counts, texts, on_skipped, base_url, folders)
         files = Files(self._session, self._ingest.see, reread, reading, stdin)
         verdicts = self.ingest_many(
-            files.read(list(paths)),
+            files.read(paths),
             jobs=jobs,
             max_bytes=max_bytes,
             page_seconds=page_seconds,
