@@ -64,7 +64,7 @@ BEGIN
         CREATE SCHEMA pgsimhash;
         IF NOT EXISTS (
             SELECT FROM pg_dist_schema AS s
-            WHERE s.schemaid = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash')
+            WHERE s.schemaid = 'pgsimhash'::regnamespace
         ) THEN
             RAISE EXCEPTION 'Citus does not shard by schema here'
                 USING ERRCODE = 'PS035',

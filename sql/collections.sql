@@ -211,9 +211,7 @@ DECLARE
         FROM pg_class AS c
         WHERE c.relrowsecurity
             AND row_security_active(c.oid)
-            AND c.relnamespace = (
-                SELECT p.relnamespace FROM pg_class AS p WHERE p.oid = 'pgsimhash.pages'::regclass
-            )
+            AND c.relnamespace = 'pgsimhash'::regnamespace
     );
 BEGIN
     IF hidden IS NOT NULL THEN

@@ -3,7 +3,7 @@
 -- depends on a dropped object, nothing is dropped.
 DO $$
 DECLARE
-    home constant oid := (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
+    home constant oid := 'pgsimhash'::regnamespace;
     names constant text := '^(' || current_setting('deployed.names') || ')$';
     step text;
 BEGIN

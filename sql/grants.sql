@@ -5,8 +5,7 @@ BEGIN
     FROM (
         SELECT regexp_replace(p.proname, '_\d+$', '') AS name, max(p.proacl::text) AS grants
         FROM pg_proc AS p
-        JOIN pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE n.nspname = 'pgsimhash' AND p.proacl IS NOT NULL
+        WHERE p.pronamespace = 'pgsimhash'::regnamespace AND p.proacl IS NOT NULL
         GROUP BY 1
     ) AS g;
 END
@@ -21,10 +20,10 @@ BEGIN
         WITH created (label, grants) AS (
             SELECT p.oid::regprocedure, g.value::aclitem[]
             FROM pg_proc AS p
-            JOIN pg_namespace AS n ON n.oid = p.pronamespace
             JOIN json_each_text(current_setting('deployed.grants')::json) AS g
                 ON g.key = regexp_replace(p.proname, '_\d+$', '')
-            WHERE n.nspname = 'pgsimhash' AND p.proacl IS DISTINCT FROM g.value::aclitem[]
+            WHERE p.pronamespace = 'pgsimhash'::regnamespace
+                AND p.proacl IS DISTINCT FROM g.value::aclitem[]
         )
         SELECT format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', c.label) FROM created AS c
         UNION ALL

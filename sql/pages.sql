@@ -9,9 +9,7 @@ CREATE FUNCTION pgsimhash.status(collection text DEFAULT NULL) RETURNS TABLE (
 )
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    home constant oid := (
-        SELECT t.relnamespace FROM pg_class AS t WHERE t.oid = 'pgsimhash.pages'::regclass
-    );
+    home constant oid := 'pgsimhash'::regnamespace;
     bytes bigint;
 BEGIN
     IF collection IS NOT NULL THEN

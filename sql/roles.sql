@@ -7,10 +7,8 @@
 CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    schema_id constant oid := (
-        SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass
-    );
-    schema_name constant text := schema_id::regnamespace::text;
+    schema_id constant regnamespace := 'pgsimhash';
+    schema_name constant text := schema_id::text;
     former constant text := (
         SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
         WHERE n.oid = schema_id

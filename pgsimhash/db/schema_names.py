@@ -52,7 +52,7 @@ _OTHERS: Final = frozenset({"public", "information_schema"})
 # Before a name, also in texts that become statements; not in hints such as "run: pgsimhash
 # migrate", nor in pgsimhash_caller.
 _NAMED: Final = re.compile(r"(?<![\w.])pgsimhash(?=\.[a-z_%])|(?<=CREATE SCHEMA )pgsimhash\b")
-_QUOTED: Final = re.compile(r"(?<=nspname)( = '| OPERATOR\(pg_catalog\.=\) ')pgsimhash(?=')")
+_QUOTED: Final = re.compile(r"(?<=')pgsimhash(?=')")
 
 
 _PARAMETER: Final = re.compile(
@@ -104,8 +104,7 @@ def in_schema(text: LiteralString, schema: str) -> LiteralString:
     if schema == SCHEMA:
         return text
     # Quoted, because the name may be a keyword.
-    named = _NAMED.sub(f'"{schema}"', text)
-    return _QUOTED.sub(rf"\g<1>{schema}", named)
+    return _QUOTED.sub(schema, _NAMED.sub(f'"{schema}"', text))
 
 
 def schema_of(connection: psycopg.BaseConnection[Any]) -> str:

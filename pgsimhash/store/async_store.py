@@ -15,8 +15,6 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
 from typing import (
@@ -308,16 +306,6 @@ class _GreenletStore(Store):
                 own.close()
 
 
-@dataclass(slots=True, eq=False)
-class _Call:
-    """The call of one task, its size in bytes, and its future answer."""
-
-    value: Any
-    options: Any
-    size: int
-    answer: asyncio.Future[Any]
-
-
 class TaskBatcher:
     """Combine the calls of several tasks with equal options into one transaction.
 
@@ -328,50 +316,52 @@ class TaskBatcher:
     def __init__(self, answer_all: Callable[[list[Any], Any], Awaitable[Sequence[Any]]]) -> None:
         self._answer_all = answer_all
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: deque[_Call] = deque()
         self._turn = asyncio.Lock()
+        # By its future answer, the value, options and size of each call.
+        self._waiting: dict[asyncio.Future[Any], tuple[Any, Any, int]] = {}
 
     async def call(self, value: Any, options: Any, size: int = 0) -> Any:
         """Return the answer to a call that sends ``size`` bytes."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             # The tasks of a closed loop never end.
-            self._loop, self._waiting, self._turn = loop, deque(), asyncio.Lock()
-        call = _Call(value, options, size, loop.create_future())
-        self._waiting.append(call)
+            self._loop, self._waiting, self._turn = loop, {}, asyncio.Lock()
+        answer = loop.create_future()
+        self._waiting[answer] = value, options, size
         try:
             async with self._turn:
-                while call in self._waiting:
+                while answer in self._waiting:
                     # A task of its own, so that a cancelled call does not end those of others.
-                    await asyncio.shield(asyncio.create_task(self._answer(self._next())))
-            return await call.answer
+                    await asyncio.shield(asyncio.create_task(self._answer(*self._next())))
+            return await answer
         finally:
-            call.answer.cancel()
-            with suppress(ValueError):
-                self._waiting.remove(call)
+            answer.cancel()
+            self._waiting.pop(answer, None)
 
-    async def _answer(self, batch: list[_Call]) -> None:
+    async def _answer(self, batch: dict[asyncio.Future[Any], Any], options: Any) -> None:
         try:
-            answers = await self._answer_all([call.value for call in batch], batch[0].options)
-            for call, answer in zip(batch, answers, strict=True):
-                if not call.answer.done():
-                    call.answer.set_result(answer)
+            answers = await self._answer_all([*batch.values()], options)
+            for future, answer in zip(batch, answers, strict=True):
+                if not future.done():
+                    future.set_result(answer)
         except Exception as error:
-            for call in batch:
-                if not call.answer.done():
-                    call.answer.set_exception(error)
+            for future in batch:
+                if not future.done():
+                    future.set_exception(error)
         finally:
-            for call in batch:
-                call.answer.cancel()
+            for future in batch:
+                future.cancel()
 
-    def _next(self) -> list[_Call]:
+    def _next(self) -> tuple[dict[asyncio.Future[Any], Any], Any]:
         """Take the calls for the next transaction: those with the options of the first."""
-        options, size = self._waiting[0].options, 0
-        batch: list[_Call] = []
-        for call in [each for each in self._waiting if each.options == options]:
+        _, options, _ = next(iter(self._waiting.values()))
+        batch: dict[asyncio.Future[Any], Any] = {}
+        size = 0
+        for future, (value, own_options, own_size) in [*self._waiting.items()]:
             if len(batch) == _BATCH_CALLS or size >= batches.BATCH_BYTES:
                 break
-            self._waiting.remove(call)
-            batch.append(call)
-            size += call.size
-        return batch
+            if own_options == options:
+                del self._waiting[future]
+                batch[future] = value
+                size += own_size
+        return batch, options
