@@ -52,18 +52,6 @@ CREATE FUNCTION pgsimhash.gone(
     LANGUAGE sql VOLATILE
     RETURN pgsimhash._record_status(url, fetched_at, collection, true);
 
--- The verdicts of add_pages, in a dry run.
-CREATE FUNCTION pgsimhash.decide_pages(
-    urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
-    collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.verdict
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
-    SELECT * FROM pgsimhash.add_pages(urls, simhashes, fetched_at, true, collection => collection);
-END
-$$;
-
 -- add_page for several pages in order, as one batch of a run of start_run; without one, several pages
 -- are a run. In a dry run, nothing is stored or locked. A text digest is any hash of a page's words: of
 -- two versions with one simhash, it tells whether the text changed.
@@ -123,4 +111,13 @@ BEGIN
         PERFORM pgsimhash._end_runs(own_id, ARRAY[own_run]);
     END IF;
 END
+$$;
+
+-- The verdicts of add_pages, in a dry run.
+CREATE FUNCTION pgsimhash.decide_pages(
+    urls text[], simhashes bigint[], fetched_at timestamptz[] DEFAULT NULL,
+    collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.verdict
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT * FROM pgsimhash.add_pages(urls, simhashes, fetched_at, true, collection => collection);
 $$;

@@ -77,13 +77,7 @@ DECLARE
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
         JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
-        WHERE d.seen_before IS NULL
-            OR p.fetched_at < d.seen_before AND NOT EXISTS (
-                SELECT FROM pgsimhash.last_seen AS s
-                WHERE s.collection_id = p.collection_id
-                    AND s.page_id = p.page_id
-                    AND s.seen_at >= d.seen_before
-            )
+        WHERE d.seen_before IS NULL OR ${unseen_since d.seen_before}
     );
     urls text[];
     simhashes bigint[];
@@ -355,15 +349,7 @@ BEGIN
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id
             AND p.page_id > after_page
-            AND (
-                older_than IS NULL
-                OR p.fetched_at < now() - older_than AND NOT EXISTS (
-                    SELECT FROM pgsimhash.last_seen AS s
-                    WHERE s.collection_id = p.collection_id
-                        AND s.page_id = p.page_id
-                        AND s.seen_at >= now() - older_than
-                )
-            )
+            AND (older_than IS NULL OR ${unseen_since now() - older_than})
         ORDER BY p.page_id
         LIMIT batch
     ) AS o;
@@ -578,11 +564,8 @@ CREATE FUNCTION pgsimhash._sightings(
 ) RETURNS TABLE (
     page_id bigint, moment timestamptz, before timestamptz, gone_before timestamptz, place bigint
 )
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT u.page_id, coalesce(u.moment, _sightings.seen_at), u.before, u.gone_before, u.place
     FROM unnest(page_ids, times, befores, gone_befores) WITH ORDINALITY
         AS u (page_id, moment, before, gone_before, place);
-END
 $$;

@@ -9,6 +9,13 @@ present p:
             AND newer.page_id > p.page_id
     )
 
+-- Whether p was last seen before a time.
+unseen_since moment:
+    p.fetched_at < moment AND NOT EXISTS (
+        SELECT FROM pgsimhash.last_seen AS s
+        WHERE s.collection_id = p.collection_id AND s.page_id = p.page_id AND s.seen_at >= moment
+    )
+
 -- A page by its id. An order by equal values would require no index; that of a range requires the primary
 -- key, and the limit a lookup for each id.
 page id:

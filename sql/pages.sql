@@ -58,7 +58,8 @@ END
 $$;
 
 -- Up to 100,000 rows are counted. Of more, the planner's statistics say how many there are, and
--- 10,000 pages from 500 places say which share of them are duplicates, present versions and so on.
+-- 10,000 pages from 500 places say which share of them are duplicates, present versions and so on, and
+-- when they were last seen.
 CREATE FUNCTION pgsimhash._count_collection(
     own_id integer, OUT pages bigint, OUT urls bigint, OUT duplicates bigint,
     OUT duplicate_bytes bigint, OUT simhashes bigint, OUT last_fetched timestamptz,
@@ -70,16 +71,26 @@ DECLARE
     first_page bigint;
     last_page bigint;
 BEGIN
-    estimated := false;
     pages := (
         SELECT count(*)
         FROM (SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = own_id LIMIT few + 1) AS p
     );
     IF pages > few THEN
-        pages := pgsimhash._estimated_rows('pgsimhash.pages', own_id);
+        pages := (
+            SELECT
+                f.share * c.reltuples / c.relpages
+                    * pg_relation_size(c.oid) / current_setting('block_size')::integer
+            FROM pg_class AS c
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            JOIN pg_stats AS s ON s.schemaname = n.nspname AND s.tablename = c.relname
+            CROSS JOIN unnest(s.most_common_vals::text::integer[], s.most_common_freqs)
+                AS f (collection_id, share)
+            WHERE c.oid = 'pgsimhash.pages'::regclass AND c.reltuples > 0 AND c.relpages > 0
+                AND s.attname = 'collection_id' AND f.collection_id = own_id
+        );
     END IF;
-    IF pages > few THEN
-        estimated := true;
+    estimated := coalesce(pages > few, false);
+    IF estimated THEN
         SELECT min(p.page_id), max(p.page_id) INTO first_page, last_page
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id;
@@ -89,11 +100,15 @@ BEGIN
             pages * avg(s.is_present::integer),
             pages * avg((s.distance IS NOT NULL)::integer),
             pages * avg(CASE WHEN s.distance IS NULL THEN 0 ELSE coalesce(s.html_bytes, 0) END),
-            pages * avg(s.indexed::integer)
-        INTO urls, duplicates, duplicate_bytes, simhashes
+            pages * avg(s.indexed::integer), max(s.seen_at)
+        INTO urls, duplicates, duplicate_bytes, simhashes, last_seen
         FROM generate_series(0, 499) AS place
         CROSS JOIN LATERAL (
-            SELECT p.distance, p.html_bytes, p.indexed, ${present p} AS is_present
+            SELECT p.distance, p.html_bytes, p.indexed, ${present p} AS is_present, (
+                SELECT l.seen_at
+                FROM pgsimhash.last_seen AS l
+                WHERE l.collection_id = own_id AND l.page_id = p.page_id
+            ) AS seen_at
             FROM pgsimhash.pages AS p
             WHERE p.collection_id = own_id
                 AND p.page_id >= first_page + (last_page - first_page) / 500 * place
@@ -110,21 +125,6 @@ BEGIN
                 LIMIT 1000
             ) AS n
         );
-        IF pgsimhash._estimated_rows('pgsimhash.last_seen', own_id) > 10 * few THEN
-            last_seen := (
-                SELECT max(s.seen_at)
-                FROM generate_series(0, 499) AS place
-                CROSS JOIN LATERAL (
-                    SELECT s.seen_at
-                    FROM pgsimhash.last_seen AS s
-                    WHERE s.collection_id = own_id
-                        AND s.page_id >= first_page + (last_page - first_page) / 500 * place
-                    ORDER BY s.collection_id, s.page_id
-                    LIMIT 20
-                ) AS s
-            );
-            RETURN;
-        END IF;
     ELSE
         SELECT
             count(*), count(DISTINCT p.url), count(p.distance),
@@ -133,29 +133,10 @@ BEGIN
         INTO pages, urls, duplicates, duplicate_bytes, simhashes, last_fetched
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id;
+        last_seen := (
+            SELECT max(s.seen_at) FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
+        );
     END IF;
-    last_seen := (
-        SELECT max(s.seen_at) FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
-    );
-END
-$$;
-
--- The rows of a collection in a table, by the planner's statistics; NULL without any.
-CREATE FUNCTION pgsimhash._estimated_rows(relation regclass, own_id integer) RETURNS bigint
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN (
-        SELECT
-            f.share * c.reltuples / c.relpages
-                * pg_relation_size(c.oid) / current_setting('block_size')::integer
-        FROM pg_class AS c
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        JOIN pg_stats AS s ON s.schemaname = n.nspname AND s.tablename = c.relname
-        CROSS JOIN unnest(s.most_common_vals::text::integer[], s.most_common_freqs)
-            AS f (collection_id, share)
-        WHERE c.oid = relation AND c.reltuples > 0 AND c.relpages > 0
-            AND s.attname = 'collection_id' AND f.collection_id = own_id
-    );
 END
 $$;
 
@@ -254,9 +235,7 @@ $$;
 -- and how many there are.
 CREATE FUNCTION pgsimhash._canonical_elsewhere(own_id integer, distance integer, max_rows bigint)
 RETURNS TABLE (page_id bigint, url text, canonical_url text, pages bigint)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT p.page_id, p.url, p.canonical_url, count(*) OVER ()
     FROM pgsimhash.pages AS p
     WHERE p.collection_id = own_id AND p.canonical_url <> p.url AND NOT p.noindex
@@ -265,7 +244,6 @@ BEGIN
         AND ${present p}
     ORDER BY p.page_id
     LIMIT max_rows;
-END
 $$;
 
 -- The present versions of all pages that share a cluster, or else a simhash, with another page. The
@@ -276,9 +254,7 @@ RETURNS TABLE (
     features integer, canonical_url text, tokens integer, canonical_distance integer,
     noindex boolean, alternates text, signature_high bigint, signature_low bigint
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT
         member.cluster, member.page_id, member.url, member.simhash, member.fetched_at,
         member.title, member.features, member.canonical_url, member.tokens,
@@ -298,7 +274,6 @@ BEGIN
     ) AS member
     WHERE member.pages > 1
     ORDER BY member.cluster, member.page_id;
-END
 $$;
 
 -- The first of the present versions with each simhash. BETWEEN requires an order that only one
@@ -505,9 +480,7 @@ $$;
 -- The newest URLs of each host with the URL of their first original; www. is no part of a host.
 CREATE FUNCTION pgsimhash._stories(own_id integer, max_urls integer)
 RETURNS TABLE (site text, url text, story text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     WITH RECURSIVE present AS MATERIALIZED (
         SELECT
             regexp_replace(p.host, '^www\.', '') AS site, p.url, p.page_id,
@@ -538,5 +511,4 @@ BEGIN
     JOIN root AS r ON r.first_id = n.page_id
     LEFT JOIN pgsimhash.pages AS o ON o.collection_id = own_id AND o.page_id = r.page_id
     ORDER BY n.site COLLATE "C", n.page_id;
-END
 $$;

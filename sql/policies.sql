@@ -122,17 +122,14 @@ CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default'
     expire_after interval, refetch_after interval, content text, ignore text,
     ignore_parameters text, sample_every integer
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     -- Not a row of the table, to which an upgrade may add a column while callers have a plan.
-    RETURN QUERY
     SELECT
         s.host, s.path, s.distance, s.verify, s.scope, s.window_size, s.max_age,
         s.canonical_link, s.max_copies, s.min_tokens, s.expire_after, s.refetch_after,
         s.content, s.ignore, s.ignore_parameters, s.sample_every
     FROM (SELECT) AS always
     LEFT JOIN pgsimhash._settings_for(pgsimhash._id_of(collection), ARRAY[url]) AS s ON true;
-END
 $$;
 
 -- The answer of should_fetch, the validators of the present version for a conditional request, and
@@ -295,15 +292,12 @@ CREATE FUNCTION pgsimhash.should_fetch(
 CREATE FUNCTION pgsimhash.should_fetch_many(
     urls text[], older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS TABLE (is_due boolean, url text)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT c.is_due AND (c.address IS NULL OR u.number = min(u.number) OVER same_address), u.url
     FROM unnest(urls) WITH ORDINALITY AS u (url, number)
     CROSS JOIN LATERAL pgsimhash.fetch_conditions(u.url, older_than, collection) AS c
     WINDOW same_address AS (PARTITION BY c.address, c.is_due)
     ORDER BY u.number;
-END
 $$;
 
 -- The settings that policies define for each URL, in order; no rows without policies. A policy matches

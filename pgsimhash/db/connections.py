@@ -154,8 +154,6 @@ class _DsnConnections(Connections):
 
 
 class _PoolConnections(Connections):
-    """Checks out connections of a psycopg pool."""
-
     _lost = False
 
     @contextmanager
@@ -187,8 +185,6 @@ class _PoolConnections(Connections):
 
 
 class _CallerConnections(Connections):
-    """Lends the caller's psycopg connection."""
-
     owned = False
 
     def _check_open(self) -> None:
@@ -206,8 +202,6 @@ class _CallerConnections(Connections):
 
 
 class _EngineConnections(Connections):
-    """Checks out connections of an SQLAlchemy engine."""
-
     def __init__(self, where: Any, asynchronous: bool) -> None:
         super().__init__(getattr(where, "sync_engine", where), asynchronous)
         _check_driver(self._source)
@@ -319,7 +313,6 @@ def _in_autocommit(connection: Any, discard: Callable[[], object]) -> Iterator[N
 
 
 def _check_driver(where: Any) -> None:
-    """Check that SQLAlchemy's engine, connection or session uses psycopg 3."""
     from sqlalchemy import exc
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -13,21 +13,9 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
-from sqlalchemy import (
-    Connection,
-    Engine,
-    MetaData,
-    Table,
-    Text,
-    cast,
-    create_engine,
-    func,
-    select,
-    text,
-)
+from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
-from sqlalchemy.schema import DropTable
 
 from pgsimhash.db.connection import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
@@ -188,21 +176,22 @@ def migrate_within(
             options |= {"starting_rev": begin or None}
             options |= {"as_sql": True, "output_buffer": outer.output_buffer}
         inner = _configured(connection, options)
-        with _search_path_kept(inner.execute):
-            run_revisions(inner, name, citus=citus, layout=layout)
-            present = "".join(inner.get_current_heads())
-            is_newer = revision == "head" and present > target
-            if (
-                connection is not None
-                and is_newer
-                and not is_compatible(present, _build_of(connection, name))
-            ):
-                # Raises, because only a newer package has it.
-                revisions.get_revision(present)
-            if not up and not target:
-                # Autogenerate ignores an empty schema; some versions of Alembic drop it themselves.
-                versions = Table(VERSION_TABLE, MetaData(), schema=name)
-                inner.execute(DropTable(versions, if_exists=True))
+        inner.execute(_COPIED_SETTING.format("pgsimhash.search_path", "search_path"))
+        inner.execute(_PINNED)
+        run_revisions(inner, name, citus=citus, layout=layout)
+        present = "".join(inner.get_current_heads())
+        is_newer = revision == "head" and present > target
+        if (
+            connection is not None
+            and is_newer
+            and not is_compatible(present, _build_of(connection, name))
+        ):
+            # Raises, because only a newer package has it.
+            revisions.get_revision(present)
+        if not up and not target:
+            # Autogenerate ignores an empty schema; some versions of Alembic drop it themselves.
+            inner.execute(in_schema("DROP TABLE IF EXISTS pgsimhash.alembic_version", name))
+        inner.execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
 
 
 def _revision_id(revisions: ScriptDirectory, name: str) -> str:
@@ -258,15 +247,6 @@ def _connected(dsn: str) -> Iterator[MigrationContext]:
         yield _configured(connection, {})
 
 
-@contextmanager
-def _search_path_kept(execute: Callable[[str], object]) -> Iterator[None]:
-    """Pin the search_path of a transaction, and restore it after the block."""
-    execute(_COPIED_SETTING.format("pgsimhash.search_path", "search_path"))
-    execute(_PINNED)
-    yield
-    execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
-
-
 def run_revisions(
     context: MigrationContext, schema: str, *, citus: bool = False, layout: str | None = None
 ) -> None:
@@ -294,13 +274,11 @@ def run_revisions(
 
 
 def _build_of(connection: Connection, schema: str) -> str | None:
-    """Return the body of ``_build``, if the schema has it."""
     *_, body = connection.exec_driver_sql(in_schema(read_sql("deployed.sql"), schema)).one()
     return None if body is None else str(body)
 
 
 def _layout_of(connection: Connection | None, schema: str, layout: str | None) -> Layout:
-    """Return the layout of a schema, or of a new one."""
     requested = get_layout(layout or DEFAULT_LAYOUT.name)
     function = in_schema("pgsimhash.layout()", schema)
     deployed = select(cast(func.pg_catalog.to_regprocedure(function), Text))

@@ -83,7 +83,6 @@ def _with_fragments(script: str) -> str:
 
 
 def _part(template: str, permutation: Permutation) -> str:
-    """Return the part of a permutation."""
     template = re.sub(
         r"\$\{prefix of ([\w.]+)\}", lambda found: prefix_of(permutation, found[1]), template
     )

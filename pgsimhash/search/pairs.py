@@ -78,12 +78,10 @@ def find_pairs(
     values = distinct(as_simhashes(simhashes))
     check_distance(distance, DISTANCE_MAX)
     layout = layout_for(distance, len(values))
-
-    def found_by(permutation: Permutation) -> list[Found]:
-        return list(pairs_by(permutation, layout, values, distance))
-
-    found = chain.from_iterable(in_threads(found_by, layout.permutations, jobs))
-    pairs = _as_pairs([(values[:0], values[:0]), *found])
+    found = in_threads(
+        lambda each: list(pairs_by(each, layout, values, distance)), layout.permutations, jobs
+    )
+    pairs = _as_pairs([(values[:0], values[:0]), *chain.from_iterable(found)])
     order = np.lexsort((pairs.high, pairs.low))
     return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
 

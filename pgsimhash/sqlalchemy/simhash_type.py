@@ -49,8 +49,6 @@ class RefusedValueError(ArgumentError, DontWrapMixin):
 
 
 class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
-    """The methods of columns with simhashes."""
-
     def hamming_distance(self, other: object) -> ColumnElement[int]:
         """Return the number of bits in which the column and another simhash differ, 0 to 64.
 

@@ -30,7 +30,6 @@ from pgsimhash.search.clusters import (
     ClusterPage,
     Linkage,
     Score,
-    check_linkage,
     cluster_simhashes,
     make_cluster,
 )
@@ -46,7 +45,6 @@ def clusters(
     calls: Calls, distance: int, linkage: Linkage, score: Score, progress: Compared = no_progress
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; the connection must be in a transaction."""
-    check_linkage(linkage)
     simhashes = calls.simhashes()
     simhashes.sort()
     pairs = stream_pairs(simhashes, distance, progress=progress)

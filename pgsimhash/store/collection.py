@@ -162,7 +162,6 @@ def _nearest(connection: psycopg.Connection[Any], name: str) -> str:
 
 
 def _check_settings(collection: Collection, settings: CollectionSettings) -> None:
-    """Raise CollectionError if a collection differs from the requested settings."""
     name, scheme = collection.name, settings.get("scheme")
     requested = {**settings, "scheme": None if scheme is None else schemes.get_scheme(scheme).name}
     for setting, value in requested.items():
