@@ -75,12 +75,7 @@ def upgrade(
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
     """Downgrade the schema of the database at ``dsn`` to ``revision`` (``base``: no tables).
 
-    The empty schema remains. Errors are those of :func:`upgrade`.
-
-    Args:
-        dsn: the database.
-        revision: the last revision to keep.
-        schema: see :func:`upgrade`.
+    The empty schema remains. The schema's name and errors are as for :func:`upgrade`.
     """
     with _connected(dsn) as context:
         migrate_within(context, revision, schema, up=False)

@@ -80,12 +80,10 @@ _PG_CLASS: Final = 1259
 def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
     """Return a statement that waits for other transactions that executed it for the same table.
 
-    Execute it before you look for near rows and insert. Otherwise two transactions that do so at
-    the same time both find none. The lock is held until the transaction ends and blocks nothing
-    else. It needs READ COMMITTED, so that the lookup sees rows that were committed meanwhile.
-
-    Args:
-        table: an ORM class or a table of SQLAlchemy Core.
+    ``table`` is an ORM class or a table of SQLAlchemy Core. Execute the statement before you look
+    for near rows and insert. Otherwise two transactions that do so at the same time both find none.
+    The lock is held until the transaction ends and blocks nothing else. It needs READ COMMITTED, so
+    that the lookup sees rows that were committed meanwhile.
     """
     mapped_table: Any = getattr(sa.inspect(table, raiseerr=False), "local_table", table)
     check_type(mapped_table, sa.TableClause, "a lock needs an ORM class or a table")

@@ -52,8 +52,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
     def hamming_distance(self, other: object) -> ColumnElement[int]:
         """Return the number of bits in which the column and another simhash differ, 0 to 64.
 
-        Args:
-            other: an ``int`` from 0 to 2**64-1, or an expression: another column, a bindparam.
+        ``other`` is an ``int`` from 0 to 2**64-1, or an expression: another column, a bindparam.
         """
         return _Distance(self.expr, as_simhash(other))
 

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import psycopg
 from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import in_other_schema, schema_of
@@ -56,7 +55,13 @@ def rebuild(
         follow(connection, opened)
         with in_other_schema(connection, to_schema):
             check_schema(connection)
-            _check_free(connection, old_name if into_schema is None else new_name)
+            free_name = old_name if into_schema is None else new_name
+            if find_collection(connection, free_name) is not None:
+                raise CollectionError(
+                    "taken",
+                    f"collection {free_name!r} exists already in the schema {to_schema}; delete "
+                    "it, or give another name with into= (--into)",
+                )
         values = {"collection": name, "old_name": old_name, "replaced": replace}
         fetch(connection, "begin_rebuild", values)
         if to_schema != from_schema:
@@ -113,16 +118,6 @@ def rebuild(
                     f"{target.name!r}, and delete {old_name!r}",
                 )
     return target
-
-
-def _check_free(connection: psycopg.Connection[Any], name: str) -> None:
-    if find_collection(connection, name) is not None:
-        schema = schema_of(connection)
-        raise CollectionError(
-            "taken",
-            f"collection {name!r} exists already in the schema {schema}; delete it, or give "
-            "another name with into= (--into)",
-        )
 
 
 def _new_scheme(source: Collection, name: str, scheme: str | Scheme | None) -> Scheme | None:
