@@ -201,7 +201,7 @@ class Ingest:
         verdicts = self._session.attempt(
             "decide" if run is None else "ingest",
             len(items),
-            lambda: self._stored(run) or self._in_transaction(items, options, run),
+            lambda: self._in_transaction(items, options, run),
             lambda decided: Counter(each.kind for each in decided),
             lambda: None if run is None else run.run_id,
         )
@@ -224,6 +224,12 @@ class Ingest:
             return list(map(_verdict_of_failure, failures))
         session = self._session
         with session.calls_to_read() if run is None else session.calls_to_write() as calls:
+            if run is not None and run.unsure is not None:
+                # A server process that is still committing the batch holds this lock.
+                calls.lock()
+                if _is_stored(calls, run.run_id, run.pages, run.unsure):
+                    return run.unsure
+                run.unsure = None
             if calls.collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
             verdicts = add_batch(calls, items, options, run)
@@ -231,22 +237,6 @@ class Ingest:
                 _count_cuts(calls, run, sum(each.content_missing for each in verdicts), cut_short)
                 run.unsure = verdicts
         return verdicts
-
-    def _stored(self, run: Run | None) -> list[Verdict] | None:
-        """Return the verdicts of a batch if it was committed although the connection was lost.
-
-        Its run has these pages, or its pages exist. Without a run, a batch that added no page
-        counts as not committed: repeating it is harmless.
-        """
-        if run is None or run.unsure is None:
-            return None
-        unsure = run.unsure
-        with self._session.calls_to_write() as calls:
-            # A server process that is still committing the batch holds this lock.
-            calls.lock()
-            stored = _is_stored(calls, run.run_id, run.pages, unsure)
-        run.unsure = None
-        return unsure if stored else None
 
     def _is_kept(self, run: tuple[int | None, int] | None, verdicts: list[Verdict]) -> bool:
         """Return whether a batch is still stored in the caller's transaction."""
@@ -335,6 +325,10 @@ def _count_cuts(calls: Calls, run: Run, content_missing: int, cut_short: int) ->
 
 
 def _is_stored(calls: Calls, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
+    """Return whether a batch was committed: its run has these pages, or its pages exist.
+
+    Without a run, one that added no page counts as not committed: repeating it is harmless.
+    """
     ((stored,),) = calls.fetch(
         "batch_stored",
         run_id=run_id,

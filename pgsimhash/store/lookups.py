@@ -56,13 +56,6 @@ class Calls(NamedTuple):
         row = self.collection
         return {"own_id": row.collection_id, "collection": row.name, "scheme": row.scheme}
 
-    def find_matches(
-        self, simhashes: list[int], distance: int | None, *, only_one: bool = False
-    ) -> list[tuple[int, int, int]]:
-        """Return the number of the query, the simhash and its distance of each match."""
-        values: dict[str, Any] = {"simhashes": simhashes, "distance": distance}
-        return self.fetch("find_matches", **values, only_one=only_one)
-
     def simhash_slices(self) -> Iterator[NDArray[np.uint64]]:
         """Yield all distinct simhashes, ascending, in slices."""
         import numpy as np

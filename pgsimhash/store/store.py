@@ -187,7 +187,8 @@ class Store(Maintenance):
             with self._session.calls_by_name(distance) as calls:
                 for start in range(0, max(1, len(queries)), _AT_ONCE):
                     signed = queries[start : start + _AT_ONCE].view(np.int64).tolist()
-                    rows = calls.find_matches(signed, distance)
+                    asked = {"simhashes": signed, "distance": distance, "only_one": False}
+                    rows = calls.fetch("find_matches", **asked)
                     numbers, values, bits = zip(*rows, strict=True) if rows else ((), (), ())
                     known = np.array(values, dtype=np.int64).view(np.uint64)
                     places = np.array(numbers, dtype=np.int64) - 1 + start
@@ -201,8 +202,9 @@ class Store(Maintenance):
     @lookup(int)
     def has_near(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
+        asked: dict[str, Any] = {"simhashes": [to_bigint(simhash)], "distance": distance}
         with self._session.calls_by_name(distance) as calls:
-            return bool(calls.find_matches([to_bigint(simhash)], distance, only_one=True))
+            return bool(calls.fetch("find_matches", **asked, only_one=True))
 
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
