@@ -84,8 +84,7 @@ DECLARE
     run_ids bigint[];
     copy record;
 BEGIN
-    SELECT c.copy_ids, c.heads, c.originals INTO copy
-    FROM pgsimhash._copies_of(own_id, deleted) AS c;
+    SELECT * INTO copy FROM pgsimhash._copies_of(own_id, deleted);
     WITH removed AS (
         DELETE FROM pgsimhash.pages AS p
         USING unnest(deleted) AS d (page_id)
@@ -359,8 +358,8 @@ BEGIN
         FROM pgsimhash._settings_for(own_id, urls) WITH ORDINALITY AS s
         WHERE s.expire_after IS NOT NULL;
     END IF;
-    SELECT d.pages, d.gone, d.reverted, d.promoted INTO pages, gone, reverted, promoted
-    FROM pgsimhash._delete_pages(collection, coalesce(next_pages, '{}'), seen_befores) AS d;
+    SELECT * INTO pages, gone, reverted, promoted
+    FROM pgsimhash._delete_pages(collection, coalesce(next_pages, '{}'), seen_befores);
     IF last_page IS NULL THEN
         PERFORM pgsimhash._delete_empty_runs(own_id, ARRAY(
             SELECT r.run_id

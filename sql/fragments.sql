@@ -16,8 +16,8 @@ unseen_since moment:
         WHERE s.collection_id = p.collection_id AND s.page_id = p.page_id AND s.seen_at >= moment
     )
 
--- A page by its id. An order by equal values would require no index; that of a range requires the primary
--- key, and the limit a lookup for each id.
+-- A page by its id. An order by equal values would require no index; that of a range (BETWEEN) requires
+-- the primary key, and the limit a lookup for each id. Other functions require other indexes so.
 page id:
     LATERAL (
         SELECT n.*

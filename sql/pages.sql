@@ -220,15 +220,10 @@ $$;
 CREATE FUNCTION pgsimhash._canonical_distance(
     own_id integer, url text, simhash bigint, canonical_url text
 ) RETURNS integer
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    -- In plpgsql: a function in SQL would depend on each column of n.*.
-    RETURN (
-        SELECT pgsimhash.hamming_distance(t.simhash, _canonical_distance.simhash)
-        FROM ${newest _canonical_distance.canonical_url} AS t
-        WHERE t.url <> _canonical_distance.url
-    );
-END
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT pgsimhash.hamming_distance(t.simhash, _canonical_distance.simhash)
+    FROM ${newest _canonical_distance.canonical_url} AS t
+    WHERE t.url <> _canonical_distance.url;
 $$;
 
 -- The first present versions whose canonical link names a page that is more than so many bits away,
@@ -276,8 +271,7 @@ RETURNS TABLE (
     ORDER BY member.cluster, member.page_id;
 $$;
 
--- The first of the present versions with each simhash. BETWEEN requires an order that only one
--- index has.
+-- The first of the present versions with each simhash.
 CREATE FUNCTION pgsimhash._first_pages(own_id integer, simhashes bigint[])
     RETURNS TABLE (simhash bigint, url text, title text)
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

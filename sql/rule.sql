@@ -391,8 +391,7 @@ $$;
 
 -- The eligible pages near each page of a batch: of the store the nearest max_copies, and of the
 -- batch those before it; _with_originals decides whether these are copies or covered. Of a changed
--- text also those with this very text (only_text), of the store the earliest. BETWEEN requires an
--- order that only one index has.
+-- text also those with this very text (only_text), of the store the earliest.
 CREATE FUNCTION pgsimhash._candidates(
     own_id integer, compared integer[], batch pgsimhash._decision[],
     pairs pgsimhash._near_pair[], inner_pairs pgsimhash._near_pair[], safe_texts bigint[]

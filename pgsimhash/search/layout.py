@@ -66,11 +66,6 @@ class Permutation:
         """Each leading block, with the number of prefix bits behind it."""
         return _places(self.leading, self.width)
 
-    @property
-    def column(self) -> str:
-        """The name of the column that holds the prefix."""
-        return f"prefix_{self.number}"
-
     def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the permuted simhashes, with the prefix in the highest bits."""
         return _moved(simhashes, [(block, block.shift, to) for block, to in self._order])

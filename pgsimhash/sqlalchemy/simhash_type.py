@@ -148,7 +148,7 @@ _BOOLEAN: Final = Boolean()
 
 def prefix_name(name: str, permutation: Permutation) -> str:
     """Return the name of the prefix column of a permutation."""
-    return f"{name}_{permutation.column}"
+    return f"{name}_prefix_{permutation.number}"
 
 
 class _Distance(FunctionElement[int]):

@@ -67,7 +67,7 @@ def test_the_server_fills_the_same_columns_and_probes_as_python(
     schema = schema_for(layout.name)
     collection_id = new_collection(connection, "default", schema)
     insert(connection, collection_id, simhashes, schema)
-    names = ", ".join(permutation.column for permutation in layout.permutations)
+    names = ", ".join(f"prefix_{permutation.number}" for permutation in layout.permutations)
     rows = connection.execute(f"SELECT simhash, {names} FROM pages".encode()).fetchall()
     scope = collection_id << COLLECTION_SHIFT
     stored = {from_bigint(simhash): prefixes for simhash, *prefixes in rows}
