@@ -38,10 +38,15 @@ def add_simhash(
         indexes: whether to create the indexes. Without, create them by ``op.create_index``, for
             example concurrently.
     """
-    changed = _alter(op, "ADD COLUMN", table, column, layout, schema, nullable=nullable)
+    added, impl = _columns(op, table, column, layout, schema, nullable), op.get_context().impl
+    # It does not double percent signs; DDL does so where the driver needs it.
+    plain = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
+    parts = ", ".join(f"ADD COLUMN {CreateColumn(each).compile(dialect=plain)}" for each in added.c)
+    statement = f"ALTER TABLE {plain.identifier_preparer.format_table(added)} {parts}"
+    impl.execute(DDL(statement.replace("%", "%%")))  # type: ignore[no-untyped-call]
     if indexes:
-        for index in sorted(changed.indexes, key=lambda index: str(index.name)):
-            op.get_context().impl.create_index(index)
+        for index in sorted(added.indexes, key=lambda index: str(index.name)):
+            impl.create_index(index)
 
 
 def drop_simhash(
@@ -55,36 +60,18 @@ def drop_simhash(
 
     The arguments and errors are the same.
     """
-    _alter(op, "DROP COLUMN", table, column, layout, schema)
+    # Generated columns first.
+    for name in reversed(_columns(op, table, column, layout, schema).c.keys()):
+        op.drop_column(table, name, schema=schema)
 
 
-def _alter(
-    op: Op,
-    change: str,
-    name: str,
-    column: str,
-    layout: str,
-    schema: str | None,
-    *,
-    nullable: bool = True,
+def _columns(
+    op: Op, name: str, column: str, layout: str, schema: str | None, nullable: bool = True
 ) -> Table:
-    """Add or drop columns in one statement; return a table of only these, with their indexes."""
+    """Return a table of only these columns, with their indexes."""
     from pgsimhash.sqlalchemy import SIMHASH
 
-    context = op.get_context()
     # The conventions of your metadata name the indexes.
-    metadata = SchemaObjects(context).metadata()
+    metadata = SchemaObjects(op.get_context()).metadata()
     simhash: Column[int] = Column(column, SIMHASH(layout), nullable=nullable)
-    table = Table(name, metadata, simhash, schema=schema)
-    # It does not double percent signs; DDL does so where the driver needs it.
-    plain = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
-    quoted = plain.identifier_preparer
-    if change == "ADD COLUMN":
-        parts = [str(CreateColumn(each).compile(dialect=plain)) for each in table.c]
-    else:
-        # Generated columns first.
-        parts = [quoted.format_column(each) for each in reversed(table.c.values())]
-    changes = ", ".join(f"{change} {part}" for part in parts)
-    statement = f"ALTER TABLE {quoted.format_table(table)} {changes}".replace("%", "%%")
-    context.impl.execute(DDL(statement))  # type: ignore[no-untyped-call]
-    return table
+    return Table(name, metadata, simhash, schema=schema)

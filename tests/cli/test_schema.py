@@ -57,7 +57,7 @@ def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:
     done = run("migrate", "--sql", "--dsn", "host=nowhere.invalid")
     assert done.code == 0
     assert done.stdout.startswith("BEGIN;")
-    assert all(permutation.column in done.stdout for permutation in DEFAULT_LAYOUT.permutations)
+    assert all(f"prefix_{each.number}" in done.stdout for each in DEFAULT_LAYOUT.permutations)
     assert "RETURN '32+32'" in run("migrate", "--sql", "--layout", "32+32").stdout
     # From the newest revision it is empty.
     done = run("migrate", "--sql", "--from", "0001")
