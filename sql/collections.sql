@@ -226,7 +226,7 @@ $$;
 -- Loaders share a row (FOR KEY SHARE), writers exclude each other (FOR NO KEY UPDATE), and
 -- deletions exclude both (FOR UPDATE). Rows are locked in the order of their ids, so that no two
 -- sessions wait for each other; rows of deleted collections are skipped. Strengths are 1, 2 and 3:
--- two of them exclude each other if their sum is 4 or more. Strength 0 marks a rebuild.
+-- two of them exclude each other if their sum is 4 or more.
 --
 -- Writers and deletions first wait for an advisory lock. A wait for a row can last until the end of a
 -- transaction that gave the row back with a savepoint, and that may want it again: a deadlock. Loaders

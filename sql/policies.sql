@@ -114,24 +114,6 @@ CREATE FUNCTION pgsimhash._selectors_digest(content text, ignore text) RETURNS i
         ))::bit(32)::bigint & 2147483647
     )::integer END;
 
--- The settings that policies define for a URL, and the pattern of the most specific one; NULL if the
--- collection's own apply.
-CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default') RETURNS TABLE (
-    host text, path text, distance smallint, verify boolean, scope text, window_size integer,
-    max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
-    expire_after interval, refetch_after interval, content text, ignore text,
-    ignore_parameters text, sample_every integer
-)
-    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    -- Not a row of the table, to which an upgrade may add a column while callers have a plan.
-    SELECT
-        s.host, s.path, s.distance, s.verify, s.scope, s.window_size, s.max_age,
-        s.canonical_link, s.max_copies, s.min_tokens, s.expire_after, s.refetch_after,
-        s.content, s.ignore, s.ignore_parameters, s.sample_every
-    FROM (SELECT) AS always
-    LEFT JOIN pgsimhash._settings_for(pgsimhash._id_of(collection), ARRAY[url]) AS s ON true;
-$$;
-
 -- The answer of should_fetch, the validators of the present version for a conditional request, and
 -- the address by which the answer holds for other URLs: NULL without ignored parameters, or if the URL
 -- is a sample of them.
@@ -368,6 +350,24 @@ BEGIN
     LEFT JOIN merged AS m USING (policy_ids)
     ORDER BY a.number;
 END
+$$;
+
+-- The settings that policies define for a URL, and the pattern of the most specific one; NULL if the
+-- collection's own apply.
+CREATE FUNCTION pgsimhash.policy_for(url text, collection text DEFAULT 'default') RETURNS TABLE (
+    host text, path text, distance smallint, verify boolean, scope text, window_size integer,
+    max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
+    expire_after interval, refetch_after interval, content text, ignore text,
+    ignore_parameters text, sample_every integer
+)
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    -- Not a row of the table, to which an upgrade may add a column while callers have a plan.
+    SELECT
+        s.host, s.path, s.distance, s.verify, s.scope, s.window_size, s.max_age,
+        s.canonical_link, s.max_copies, s.min_tokens, s.expire_after, s.refetch_after,
+        s.content, s.ignore, s.ignore_parameters, s.sample_every
+    FROM (SELECT) AS always
+    LEFT JOIN pgsimhash._settings_for(pgsimhash._id_of(collection), ARRAY[url]) AS s ON true;
 $$;
 
 -- An error unless a text is NULL, empty, or a list of supported selectors, by the grammar of
