@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from itertools import count, repeat
@@ -143,9 +143,9 @@ class Ingest:
     ) -> Iterator[Verdict]:
         """Yield a verdict for each item, decided in batches.
 
-        Stored items form a run, unless the caller started one. Options are checked immediately.
-        A batch has ``size`` items. Items that are stored in the caller's transaction are decided
-        one by one, when their verdicts are consumed, unless the caller gave a ``batch_size``.
+        Stored items form a run, unless the caller started one. It ends after the last verdict. A
+        batch has ``size`` items. Items that are stored in the caller's transaction are decided one
+        by one, when their verdicts are consumed, unless the caller gave a ``batch_size``.
         """
         sent_options(self._session.collection, options)
         if batch_size is not None:
@@ -159,7 +159,7 @@ class Ingest:
                 in_callers = not dry_run and self._session.is_in_callers_transaction()
                 batch = next_batch(rest, batch_size or (1 if in_callers else size))
                 if not batch:
-                    return
+                    break
                 with nullcontext(own) if dry_run or own else self._idle_run() as run:
                     decided = self._verdicts(batch, options, run)
                     identity = None if run is None else (run.run_id, run.pages)
@@ -171,13 +171,10 @@ class Ingest:
                     yield verdict
                     if may_end and not is_last and not in_transaction():
                         raise _ended(f"the transaction ended after {number}", decided)
+            if own is not None:
+                self.end_runs(own)
 
-        return verdicts() if own is None else self._ending(verdicts(), own)
-
-    def _ending(self, verdicts: Iterator[Verdict], run: Run) -> Generator[Verdict]:
-        """Yield the verdicts of a run, and end it, unless an error or the consumer does before."""
-        yield from verdicts
-        self.end_runs(run)
+        return verdicts()
 
     @contextmanager
     def _idle_run(self) -> Iterator[Run]:
