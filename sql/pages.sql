@@ -143,7 +143,14 @@ $$;
 -- The last versions of some pages, in order of arrival; without a number of versions, all of each.
 CREATE FUNCTION pgsimhash._stored_pages(
     collection text, scheme text, urls text[], versions bigint
-) RETURNS SETOF pgsimhash._stored_page
+) RETURNS TABLE (
+    url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, gone_at timestamptz,
+    etag text, last_modified text, title text,
+    canonical_url text, language text, noindex boolean, alternates text, features integer,
+    tokens integer, html_bytes integer, html_digest bytea, text_digest bigint, structure bigint,
+    signature_high bigint, signature_low bigint, markdown text, run_id bigint, duplicate_of text,
+    distance smallint, covered boolean, selectors integer
+)
     LANGUAGE plpgsql STABLE PARALLEL SAFE ${in_order} AS $$
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection, scheme);

@@ -289,13 +289,3 @@ CREATE TYPE pgsimhash.verdict AS (
     url text, kind text, reason text, distance integer, duplicate_of text, keep boolean,
     page_id bigint, original_page_id bigint
 );
-
--- A version of a page, with the URL of its original.
-CREATE TYPE pgsimhash._stored_page AS (
-    url text, simhash bigint, fetched_at timestamptz, seen_at timestamptz, gone_at timestamptz,
-    etag text, last_modified text, title text,
-    canonical_url text, language text, noindex boolean, alternates text, features integer,
-    tokens integer, html_bytes integer, html_digest bytea, text_digest bigint, structure bigint,
-    signature_high bigint, signature_low bigint, markdown text, run_id bigint, duplicate_of text,
-    distance smallint, covered boolean, selectors integer
-);

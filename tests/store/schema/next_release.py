@@ -34,13 +34,13 @@ CHANGES = {
             "keep boolean,\n    page_id bigint, original_page_id bigint\n",
             "keep boolean,\n    page_id bigint, original_page_id bigint, note text\n",
         ),
-        (
-            "distance smallint, covered boolean, selectors integer\n);",
-            "distance smallint, covered boolean, selectors integer, note text\n);",
-        ),
     ],
     "batch.sql": [("    )::pgsimhash.verdict,", "    , NULL)::pgsimhash.verdict,")],
     "pages.sql": [
+        (
+            "distance smallint, covered boolean, selectors integer\n)",
+            "distance smallint, covered boolean, selectors integer, note text\n)",
+        ),
         ("p.covered, p.selectors\n", "p.covered, p.selectors, p.note\n"),
         ("-- Reads of pages", NOTE.lstrip() + "\n-- Reads of pages"),
     ],
