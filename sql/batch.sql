@@ -522,18 +522,16 @@ CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
 CREATE FUNCTION pgsimhash._batch_stored(
     own_id integer, run_id bigint, run_pages bigint, page_ids bigint[], urls text[]
 ) RETURNS boolean
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    IF run_id IS NULL THEN
-        RETURN EXISTS (
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE
+        WHEN run_id IS NULL THEN EXISTS (
             SELECT FROM pgsimhash.pages AS p
             WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids) AND p.url = ANY (urls)
-        );
-    END IF;
-    RETURN run_pages <= (
-        SELECT r.pages
-        FROM pgsimhash.runs AS r
-        WHERE r.collection_id = own_id AND r.run_id = _batch_stored.run_id
-    );
-END
+        )
+        ELSE run_pages <= (
+            SELECT r.pages
+            FROM pgsimhash.runs AS r
+            WHERE r.collection_id = own_id AND r.run_id = _batch_stored.run_id
+        )
+    END;
 $$;

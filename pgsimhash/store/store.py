@@ -167,8 +167,11 @@ class Store(Maintenance):
             "query": None if isinstance(page, str) else to_bigint(page),
             "max_matches": None if limit is None else check_number("limit", limit),
             "first_only": record is Match,
+            "own_high": high,
+            "own_low": low,
+            "distance": distance,
+            "verify": verify,
         }
-        given |= {"own_high": high, "own_low": low, "distance": distance, "verify": verify}
         with self._session.calls_by_name(distance) as calls:
             return calls.records("find_pages", record, **given)
 
