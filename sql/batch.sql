@@ -17,8 +17,6 @@ CREATE FUNCTION pgsimhash._add_batch(
 DECLARE
     batch pgsimhash._decision[] := pgsimhash._with_settings(own_id, pages, options);
     has_ids constant boolean := batch[1].page_id IS NOT NULL;
-    some_omitted boolean;
-    some_global boolean;
     compared integer[] := ARRAY[own_id];
     newest_pages bigint[];
     newest bigint;
@@ -27,26 +25,23 @@ DECLARE
     known_simhashes bigint[];
     stored_pages bigint;
 BEGIN
-    SELECT bool_or(d.failure IS NOT NULL OR d.tokens < d.min_tokens), bool_or(d.scope = 'global')
-    INTO some_omitted, some_global
-    FROM unnest(batch) AS d;
-    IF some_omitted THEN
-        RETURN QUERY
-        SELECT
-            d.number,
-            json_populate_record(NULL::pgsimhash.verdict, json_build_object(
-                'url', d.url,
-                'kind', CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
-                'reason', coalesce(d.failure, 'policy'),
-                'keep', false
-            )),
-            CASE
-                WHEN d.failure IS NULL
-                THEN format('it has %s words, fewer than %s', d.tokens, d.min_tokens)
-            END,
-            NULL::bigint
-        FROM unnest(batch) AS d
-        WHERE d.failure IS NOT NULL OR d.tokens < d.min_tokens;
+    RETURN QUERY
+    SELECT
+        d.number,
+        json_populate_record(NULL::pgsimhash.verdict, json_build_object(
+            'url', d.url,
+            'kind', CASE WHEN d.failure IS NULL THEN 'too_short' ELSE 'failed' END,
+            'reason', coalesce(d.failure, 'policy'),
+            'keep', false
+        )),
+        CASE
+            WHEN d.failure IS NULL
+            THEN format('it has %s words, fewer than %s', d.tokens, d.min_tokens)
+        END,
+        NULL::bigint
+    FROM unnest(batch) AS d
+    WHERE d.failure IS NOT NULL OR d.tokens < d.min_tokens;
+    IF FOUND THEN
         batch := ARRAY(
             SELECT d
             FROM unnest(batch) AS d
@@ -55,8 +50,7 @@ BEGIN
     END IF;
     IF cardinality(batch) = 0 THEN
         RETURN;
-    END IF;
-    IF some_global THEN
+    ELSIF EXISTS (SELECT FROM unnest(batch) AS d WHERE d.scope = 'global') THEN
         compared := pgsimhash._siblings(own_id);
     END IF;
     SELECT n.newest_pages, n.pairs INTO newest_pages, pairs
@@ -380,7 +374,7 @@ BEGIN
     END IF;
     PERFORM pgsimhash._see_pages(
         own_id, array_agg(d.present_id), array_agg(d.fetched_at), array_agg(d.is_gone),
-        array_agg(d.etag), array_agg(d.last_modified), array_agg(d.is_stored), batch_run, NULL
+        array_agg(d.etag), array_agg(d.last_modified), array_agg(d.is_stored), batch_run
     )
     FROM unnest(batch) AS d
     WHERE d.present_id IS NOT NULL AND (batch_run IS NOT NULL OR NOT d.is_stored)
@@ -390,12 +384,12 @@ END
 $$;
 
 -- Records, in order, that versions were seen again or found gone: by a run, whose undo puts last_seen
--- back, or outside runs. Of a run it also records the stored versions; with a label the run may have
--- no row yet. The caller holds the lock, so later batches get higher numbers. No index of last_seen has
--- a column that changes, so only the first time writes to indexes.
+-- back, or outside runs. Of a run it also records the stored versions. The caller holds the lock, so
+-- later batches get higher numbers. No index of last_seen has a column that changes, so only the first
+-- time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
-    modified text[], are_stored boolean[], batch_run bigint, label text
+    modified text[], are_stored boolean[], batch_run bigint
 ) RETURNS void
     LANGUAGE plpgsql ${to_insert} AS $$
 DECLARE
@@ -413,10 +407,6 @@ DECLARE
     kept_etags text[];
     kept_modified text[];
 BEGIN
-    INSERT INTO pgsimhash.runs (run_id, collection_id, label)
-    SELECT batch_run, own_id, _see_pages.label
-    WHERE batch_run IS NOT NULL AND _see_pages.label IS NOT NULL
-    ON CONFLICT DO NOTHING;
     SELECT
         array_agg(u.page_id ORDER BY l.seen_at, u.page_id),
         array_agg(nullif(u.seen_at, present) ORDER BY l.seen_at, u.page_id),
@@ -485,7 +475,7 @@ BEGIN
 END
 $$;
 
--- Counts pages of a run that selectors did not fit.
+-- Counts pages of a run that selectors did not fit; the run may have no row yet.
 CREATE FUNCTION pgsimhash._count_cuts(
     own_id integer, run_id bigint, label text, content_missing bigint, cut_short bigint
 ) RETURNS void

@@ -119,10 +119,11 @@ class Ingest:
     def see(self, calls: Calls, page_ids: list[int]) -> None:
         """Record that versions were seen again, by the run that the caller started, if any."""
         with self._idle_run() as run:
-            run_id = None if run.label is None else run.draw_id(calls)
+            if run.label is not None:
+                _count_cuts(calls, run, 0, 0)  # it may be the first batch
             nothing = ("times", "are_gone", "etags", "modified", "are_stored")
             given: dict[str, Any] = dict.fromkeys(nothing)
-            calls.fetch("see_pages", page_ids=page_ids, batch_run=run_id, label=run.label, **given)
+            calls.fetch("see_pages", page_ids=page_ids, batch_run=run.run_id, **given)
 
     def decide_batch(
         self, items: Sequence[Item], options: MatchOptions, *, dry_run: bool = False
@@ -231,7 +232,9 @@ class Ingest:
                 items = list(map(with_normalized_url, items))
             verdicts = add_batch(calls, items, options, run)
             if run is not None:
-                _count_cuts(calls, run, sum(each.content_missing for each in verdicts), cut_short)
+                content_missing = sum(each.content_missing for each in verdicts)
+                if run.label is not None and content_missing + cut_short:
+                    _count_cuts(calls, run, content_missing, cut_short)
                 run.unsure = verdicts
         return verdicts
 
@@ -316,9 +319,8 @@ def add_batch(
 
 def _count_cuts(calls: Calls, run: Run, content_missing: int, cut_short: int) -> None:
     """Count the pages of a run that selectors do not fit, so that a redesign is not missed."""
-    if run.label is not None and content_missing + cut_short:
-        counts: dict[str, Any] = {"content_missing": content_missing, "cut_short": cut_short}
-        calls.fetch("count_cuts", run_id=run.draw_id(calls), label=run.label, **counts)
+    counts: dict[str, Any] = {"content_missing": content_missing, "cut_short": cut_short}
+    calls.fetch("count_cuts", run_id=run.draw_id(calls), label=run.label, **counts)
 
 
 def _is_stored(calls: Calls, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
