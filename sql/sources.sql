@@ -9,8 +9,6 @@ RETURNS TABLE (
     token uuid
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    paths constant text[] := ARRAY(SELECT r ->> 'path' FROM jsonb_array_elements(rows) AS r);
 BEGIN
     INSERT INTO pgsimhash.sources (collection_id, path, size, modified_ns, last_record, failed)
     SELECT own_id, r.path, r.size, r.modified_ns, 0, '{}'
@@ -24,7 +22,8 @@ BEGIN
         s.failed, p.page_id, s.token
     FROM pgsimhash.sources AS s
     LEFT JOIN pgsimhash.pages AS p ON p.collection_id = s.collection_id AND p.page_id = s.page_id
-    WHERE s.collection_id = own_id AND s.path = ANY (paths);
+    WHERE s.collection_id = own_id
+        AND s.path = ANY (ARRAY(SELECT r ->> 'path' FROM jsonb_array_elements(rows) AS r));
 END
 $$;
 
