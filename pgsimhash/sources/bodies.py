@@ -16,6 +16,7 @@ from pgsimhash.sources.streams import CHECKSUM_MESSAGES, GZIP, ZSTD_MAGIC, Codec
 
 # A decoder copies what follows its member, of which a body may have very many.
 _PIECE: Final = 4096
+_ENCODINGS_MAX: Final = 5  # as curl
 _CHECKSUMS: Final = {"gzip": 8, "deflate": 4}  # bytes at the end
 _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
@@ -25,13 +26,16 @@ def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tu
 
     Return also whether all of the page is there. The packed data of another one ends early.
     """
-    transfer = transfer.lower()
-    if "chunked" in transfer:
+    names = [name.partition(";")[0].strip() for name in f"{encoding},{transfer}".lower().split(",")]
+    if "chunked" in names:
         body = _unchunked(body)
+    names = [name for name in names if name not in ("", "chunked")]
+    if len(names) > _ENCODINGS_MAX:
+        raise PageError("unreadable", f"it has {len(names):,} content encodings")
     is_whole = True
     try:
-        for name in reversed(f"{encoding.lower()},{transfer.replace('chunked', '')}".split(",")):
-            body, is_finished = _decoded(body, name.partition(";")[0].strip(), max_bytes)
+        for name in reversed(names or ["none"]):
+            body, is_finished = _decoded(body, name, max_bytes)
             is_whole = is_whole and is_finished
         return body, is_whole
     except PageError as error:
@@ -39,7 +43,7 @@ def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tu
         if error.reason == "unreadable" and b"<" in body[:BEGIN_BYTES]:
             with suppress(PageError):
                 refuse_binary(body)
-                return body, True
+                return body, is_whole
         raise
 
 
@@ -59,13 +63,13 @@ def _unchunked(body: bytes) -> bytes:
 
 
 def _decoded(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
-    if encoding in ("", "identity", "none"):
-        return body, True
     # The first bytes tell, whatever the header calls it.
     if body.startswith(GZIP.magic):
         return _inflated(body, GZIP, max_bytes)
     if encoding == "zstd" or body.startswith(ZSTD_MAGIC):
         return _inflated(body, zstd_codec(io.BytesIO(body)), max_bytes)
+    if encoding in ("identity", "none"):
+        return body, True
     if encoding == "br":
         return _unbrotlied(body, max_bytes)
     if encoding not in ("gzip", "x-gzip", "deflate"):

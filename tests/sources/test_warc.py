@@ -257,7 +257,8 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
     ("identity, GZIP", gzipped(HTML)), ("none", HTML),
     ("gzip, gzip", gzipped(gzipped(HTML))), ("br", HTML), ("lzw", HTML),
     *((name, gzipped(HTML)) for name in ("br", "utf-8", "gzip;q=1.0", "deflate", "gzip, lzw")),
-    ("gzip", zlib.compress(HTML)), ("x-gzip", bare_deflate(HTML)), ("gzip, gzip", gzipped(HTML)),
+    ("identity", gzipped(HTML)), ("", gzipped(HTML)), ("gzip, gzip", gzipped(HTML)),
+    ("gzip", zlib.compress(HTML)), ("x-gzip", bare_deflate(HTML)),
     ("deflate\r\nContent-Encoding: gzip", gzipped(zlib.compress(HTML))),
     ("deflate\r\nTransfer-Encoding: gzip, chunked", chunked(gzipped(zlib.compress(HTML)))),
 ])  # fmt: skip
@@ -332,6 +333,7 @@ def test_types_that_are_not_quite_right(path: Path, mime: str, charset: str | No
     (encoded("deflate", zlib.compress(HTML)[:2]), "unreadable"),
     (encoded("zstd", b"\x28\xb5\x2f\xfd"), "unreadable"),
     (encoded("gzip, lzw", b"nonsense"), "unreadable"),
+    (encoded(", ".join(["identity"] * 6), HTML), "unreadable"),
     (encoded("gzip", gzipped(bytes(10**8))), "too_large"),
     ({"body": b"<p>" + bytes(10**7)}, "too_large"),
     ({"warc": {"WARC-Segment-Number": "1"}}, "unreadable"),
