@@ -91,8 +91,10 @@ _CLICKED: Final = (*_TOGGLES, "onclick")
 _FOLDS: Final = re.compile(r"accordion|collaps|\bfaq")
 _OPENERS: Final = etree.XPath(
     "descendant::*[@aria-controls or @data-target or @data-bs-target or @onclick"
-    " or starts-with(@href, '#')]"
+    " or starts-with(@href, '#') or starts-with(@href, 'javascript:')]"
 )
+_HERE: Final = ("#", "javascript:")
+_RETAGGED: Final = {"a": "span", "button": "div"}
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
 _STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
 
@@ -287,6 +289,15 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
         or part.get("id") in asked
         or _is_opened(part, words, part.get("id") in named)
     ]
+    beside = [before for part in opened if (before := _beside(part, before=True)) is not None]
+    links = (
+        link for before in beside if (link := _opener_in(before, _label(before)[0])) is not None
+    )
+    titles = {" ".join(link.itertext()): link for link in links}
+    # Otherwise they say "Read more".
+    if len(titles) > 1:
+        for title in titles.values():
+            title.tag = _RETAGGED.get(str(title.tag), title.tag)
     for part in opened:
         _show(part)
     return bool(opened)
@@ -305,17 +316,19 @@ def _controlled(opener: HtmlElement) -> Iterator[str]:
     """Yield the ids that an element names as those of what it opens."""
     for key in ("aria-controls", "data-target", "data-bs-target", "href"):
         yield from opener.get(key, "").replace("#", " ").split()
-    yield from _STRINGS.findall(opener.get("onclick", ""))
+    yield from _STRINGS.findall(f"{opener.get('onclick')} {opener.get('href')}")
 
 
 def _is_opened(part: HtmlElement, size: int, is_named: bool) -> bool:
     """Return whether what is beside a hidden part opens it, or what names it opens prose."""
     before, behind = (_beside(part, before=side) for side in (True, False))
     words, is_question = (0, False) if before is None else _label(before)
-    is_title = before is not None and words <= _TITLE_WORDS and _opens(before, words)
+    is_title = (
+        before is not None and words <= _TITLE_WORDS and _opener_in(before, words) is not None
+    )
     if before is not None and (is_question or (is_title and before.tag in _TITLES)):
         return True
-    is_folded = behind is not None and _opens(behind, _label(behind)[0])
+    is_folded = behind is not None and _opener_in(behind, _label(behind)[0]) is not None
     if not (is_title or is_named or is_folded):
         return False
     is_titled = is_title and is_named and words >= _QUESTION_WORDS
@@ -330,14 +343,15 @@ def _beside(part: HtmlElement, before: bool) -> HtmlElement | None:
     return None if beside is None or is_hidden(beside) else beside
 
 
-def _opens(element: HtmlElement, words: int) -> bool:
-    """Return whether a click on an element of so many words, or most of them, opens something."""
+def _opener_in(element: HtmlElement, words: int) -> HtmlElement | None:
+    """Return what a click on an element of so many words, or on most of them, opens something."""
     for part in islice(element.iter(), _LABEL_PARTS):
-        is_link = part.tag == "a" and part.get("href", "#").startswith(("#", "javascript:"))
-        is_button = part.tag == "button" or part.get("role") == "button"
+        is_link = part.tag == "a" and part.get("href", "#").startswith(_HERE)
+        is_button = "button" in (part.tag, part.get("role"), part.get("type"))
         if is_link or is_button or any(part.get(name) is not None for name in _CLICKED):
-            return 0 < words <= _QUESTION_WORDS or 2 * _label(part)[0] > words
-    return False
+            is_label = part.tag == "input" or 0 < words <= _QUESTION_WORDS
+            return part if is_label or 2 * _label(part)[0] > words else None
+    return None
 
 
 def _flags(element: HtmlElement) -> int:

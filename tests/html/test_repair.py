@@ -88,6 +88,25 @@ def test_what_readers_see_is_text(page: str) -> None:
         assert QUESTIONS[0] in found
 
 
+@pytest.mark.parametrize("title", [
+    "<button aria-expanded=false aria-controls={0}>{0}</button>", "<a href=#>{0}</a>",
+    "<p><a href=\"javascript:show('{0}')\">{0}</a></p><p>Below.</p>", "<a onclick='show()'>{0}</a>",
+    "<div>{0}: <input type=button value=Show></div>",
+])  # fmt: skip
+def test_short_titles_of_what_they_open_are_text(title: str) -> None:
+    names = ("Harbours", "Ferries", "Goats")
+    parts = [f"{title.format(name)}<div id={name} hidden>{STORY}</div>" for name in names]
+    found = text_of(f"{NAV}<main><h1>Help</h1>{''.join(parts)}</main>").split()
+    assert found.count("ferryman,") == 3
+    # But "Read more" is none.
+    if "input" not in title and "Below" not in title:
+        assert [name for name in found if name in names] == [*names]
+        more = "".join(
+            part.replace(">" + name, ">More") for part, name in zip(parts, names, strict=True)
+        )
+        assert "More" not in text_of(f"{NAV}<main><h1>Help</h1>{more}</main>")
+
+
 @pytest.mark.parametrize("hidden", [
     "<noscript><p>Please enable JavaScript to see the comments of all readers.</p></noscript>",
     "<noscript><img src=/pixel.gif alt=''></noscript>", f"<noscript>{STORY}</noscript>",
