@@ -6,7 +6,7 @@
 CREATE FUNCTION pgsimhash._begin_sources(own_id integer, rows jsonb)
 RETURNS TABLE (
     path text, size bigint, modified_ns bigint, last_record bigint, failed bigint[], page_id bigint,
-    token uuid
+    url text, token uuid
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -19,7 +19,7 @@ BEGIN
     SELECT
         s.path, s.size, s.modified_ns,
         CASE WHEN s.page_id IS NOT DISTINCT FROM p.page_id THEN s.last_record ELSE 0 END,
-        s.failed, p.page_id, s.token
+        s.failed, p.page_id, p.url, s.token
     FROM pgsimhash.sources AS s
     LEFT JOIN pgsimhash.pages AS p ON p.collection_id = s.collection_id AND p.page_id = s.page_id
     WHERE s.collection_id = own_id

@@ -41,7 +41,7 @@ class _Progress:
     """
 
     path: str
-    is_page: bool
+    url: str | None  # of a single page
     size: int
     modified_ns: int
     last_record: int | None = 0
@@ -58,7 +58,7 @@ class _Progress:
 
     def decided(self, record: int | None, verdict: Verdict) -> None:
         """Record a verdict; ``record`` is None if its number may differ in the next run."""
-        if self.is_page:
+        if self.url is not None:
             self.page_id = verdict.page_id
         # Policies may leave more words next time.
         failed = verdict.kind == "failed" or verdict.reason in ("policy", "cut_short")
@@ -95,7 +95,9 @@ class Files:
         """Yield the pages that are not stored yet."""
         found = find_files(paths, self._reading)
         while chunk := list(islice(found, _AT_ONCE)):
-            files = [None if isinstance(file, PageFailure) else _at_present(file) for file in chunk]
+            files = [
+                None if isinstance(file, PageFailure) else self._at_present(file) for file in chunk
+            ]
             known = [file for file in files if file is not None]
             if known:
                 self._begin(known)
@@ -177,11 +179,25 @@ class Files:
                 row = rows[file.path]
                 file.token = str(row["token"])
                 is_same = (row["size"], row["modified_ns"]) == (file.size, file.modified_ns)
-                if is_same and not self._reread:
+                # Another base_url gives a file another URL.
+                if is_same and row["url"] in (None, file.url) and not self._reread:
                     file.last_record, file.failed = row["last_record"], set(row["failed"])
                     file.page_id = row["page_id"]
             if seen := [file.page_id for file in files if file.page_id is not None]:
                 self._see(calls, seen)
+
+    def _at_present(self, file: Path) -> _Progress | None:
+        """Return a new entry for a file, or None if it cannot be recorded."""
+        try:
+            status = file.stat()
+        except (OSError, ValueError):
+            return None
+        path, url = shown(plain_path(file)), None
+        if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
+            return None
+        if is_page_name(file.name):
+            url = self._session.collection.page_url(self._reading.url_of(file))
+        return _Progress(path, url, status.st_size, status.st_mtime_ns)
 
     @retried
     def _write(self) -> None:
@@ -195,15 +211,3 @@ class Files:
 
 def _rows(files: Iterable[_Progress]) -> Jsonb:
     return Jsonb([{**asdict(file), "failed": sorted(file.failed)} for file in files])
-
-
-def _at_present(file: Path) -> _Progress | None:
-    """Return a new entry for a file, or None if it cannot be recorded."""
-    try:
-        status = file.stat()
-    except (OSError, ValueError):
-        return None
-    path = shown(plain_path(file))
-    if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
-        return None
-    return _Progress(path, is_page_name(file.name), status.st_size, status.st_mtime_ns)

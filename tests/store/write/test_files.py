@@ -169,6 +169,14 @@ def test_a_page_of_too_few_words_for_the_policy_is_read_again(store: Store, fold
     assert ingested(store, folder)[0] == ["new"] * 3
 
 
+def test_a_file_is_read_again_under_another_url(store: Store, folder: Path) -> None:
+    assert ingested(store, folder)[0] == ["new"] * 3
+    urls = [f"https://a.example/{number}.html" for number in range(3)]
+    for expected in (urls, []):
+        read = store.ingest_files([folder], base_url="https://a.example")
+        assert [verdict.url for verdict in read] == expected
+
+
 def test_an_archive_that_selectors_cut_short_is_read_again(store: Store, tmp_path: Path) -> None:
     archive = lines(tmp_path / "crawl.jsonl", *(html(number) for number in range(3)))
     read = list(store.ingest_files([archive], ignore="p"))
