@@ -66,7 +66,7 @@ _PYTHON_NAMES: Final = _UTF16 | {
 }  # fmt: skip
 _LABEL_MAX: Final = 40
 # A label in a meta of which http-equiv is misspelt or translated.
-_META: Final = re.compile(rb"<meta\s[^<>]{0,200}\bcharset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+_META: Final = re.compile(rb"<meta\s[^<>]{0,200}\bcharset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _HEAD: Final = 8192  # how many bytes of a page are searched for its label and for binary data
 _DETECTED: Final = 1 << 20  # how many bytes of a page are searched for words outside ASCII
 _PART: Final = 1 << 16  # how many bytes of a page are decoded, detected or parsed at once

@@ -51,7 +51,6 @@ _ENDS_DRAWING: Final = words(
 )
 _HTML_IN_DRAWING: Final = words("foreignobject desc title")
 
-# The elements that are repaired.
 _REPAIRED: Final[dict[str, native.Wanted]] = {
     "head": HEAD,
     "select": words("hr optgroup option"),

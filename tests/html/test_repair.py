@@ -263,6 +263,8 @@ def test_what_nobody_sees_within_a_word_is_removed(codes: str) -> None:
     (b"\x1b(I1234\x1b(B", "iso-2022-jp", "ｱｲｳｴ"),
     (b"\x1b$B9)~~\x1b(B a", "iso-2022-jp", "工\ufffd a"),
     (b"\x87\x40\x8d\x48", "windows-31j", "①工"), (b"isn\xc2\x92t", None, "isn\u2019t"),
+    (b"<meta charset=ANSI_X3.4-1968>\x93far\x94 \x96 na\xefve\x85 \x805 \x99 \x8ei\x9eek", None,
+     "<meta charset=ANSI_X3.4-1968>“far” \u2013 naïve… €5 ™ Žižek"),
 ])  # fmt: skip
 def test_characters_are_those_of_browsers(page: bytes, label: str | None, text: str) -> None:
     assert clean_utf8(page, label).decode() == text
