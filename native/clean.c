@@ -1,16 +1,20 @@
 /* Before the page is parsed: pgsimhash/html/parse.py and repair.py. */
 #include "page.h"
 
-/* Whether UTF-8 has a character of _DROPPED beyond ASCII: U+0080 to U+009F (C2 80 to C2 9F),
- * surrogates (ED A0 to ED BF), U+FFFE and U+FFFF (EF BF BE and EF BF BF). */
-static bool has_dropped(const uint8_t *at, const uint8_t *end, uint8_t lead) {
-    while ((at = memchr(at, lead, (size_t)(end - at))) != NULL && end - at > 1) {
-        if (lead == 0xC2 && at[1] < 0xA0) return true;
-        if (lead == 0xED && at[1] >= 0xA0) return true;
-        if (lead == 0xEF && at[1] == 0xBF && end - at > 2 && at[2] >= 0xBE) return true;
-        at++;
-    }
-    return false;
+static bool goes_on(uint8_t byte) { return (byte & 0xC0) == 0x80; }
+
+/* The size of the character at `at`, before a NUL, that is not ASCII: 0 if it is no UTF-8, or of
+ * _DROPPED: U+0080 to U+009F, surrogates, U+FFFE and U+FFFF. */
+static int size_at(const uint8_t *at) {
+    uint8_t lead = at[0], second = at[1];
+    if (lead < 0xC2 || lead > 0xF4 || !goes_on(second)) return 0;
+    if (lead < 0xE0) return lead == 0xC2 && second < 0xA0 ? 0 : 2;
+    if (!goes_on(at[2]) || (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) ||
+        (lead == 0xEF && second == 0xBF && at[2] >= 0xBE))
+        return 0;
+    if (lead < 0xF0) return 3;
+    bool is_beyond = (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second >= 0x90);
+    return is_beyond || !goes_on(at[3]) ? 0 : 4;
 }
 
 /* is_clean(bytes) -> whether they are UTF-8 without the characters that clean_text() drops */
@@ -20,23 +24,24 @@ PyObject *is_clean(PyObject *module, PyObject *bytes) {
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return NULL;
     const uint8_t *at = (const uint8_t *)data, *end = at + size;
-    uint8_t is_dirty = 0, all = 0;
+    uint8_t is_dirty = 0;
     /* Without a branch, so that compilers use vector instructions. */
     for (const uint8_t *byte = at; byte < end; byte++) {
         uint8_t is_space = (*byte == '\t' ? 1 : 0) + (*byte == '\n' ? 1 : 0) +
                            (*byte == '\f' ? 1 : 0) + (*byte == '\r' ? 1 : 0);
         is_dirty |= (*byte < 0x20 ? 1 : 0) - is_space;
         is_dirty |= *byte == 0x7F ? 1 : 0;
-        all |= *byte;
     }
-    if (is_dirty || all < 0x80) return PyBool_FromLong(!is_dirty);
-    if (has_dropped(at, end, 0xC2) || has_dropped(at, end, 0xED) || has_dropped(at, end, 0xEF))
-        Py_RETURN_FALSE;
-    PyObject *text = PyUnicode_DecodeUTF8(data, size, NULL);
-    Py_XDECREF(text);
-    if (text != NULL) Py_RETURN_TRUE;
-    PyErr_Clear();
-    Py_RETURN_FALSE;
+    while (at < end && !is_dirty) {
+        uint64_t eight;
+        while (end - at >= 8 && (memcpy(&eight, at, 8), !(eight & 0x8080808080808080u))) at += 8;
+        while (at < end && *at < 0x80) at++;
+        for (int width; *at >= 0x80 && !is_dirty; at += width) {
+            width = size_at(at);
+            is_dirty = width == 0;
+        }
+    }
+    return PyBool_FromLong(!is_dirty);
 }
 
 static bool begins(const uint8_t *at, const uint8_t *end, const char *letters) {

@@ -14,7 +14,7 @@ from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import native
 from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simhash
 from pgsimhash.html.cut import cut
-from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head, restore_images
+from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head
 from pgsimhash.html.markdown import EVENT_TAGS, escape, escape_start, events, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
@@ -100,7 +100,6 @@ def article_of_tree(
         return "\n".join(lines(page.text()))
 
     def markdown() -> str:
-        restore_images(body)
         parts = None if isinstance(page, _WeighedPage) else page.events(body, EVENT_TAGS)
         if parts is None:
             parts = list(events(body, weighed().ignored(body)))

@@ -16,7 +16,6 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
-from pgsimhash.html.blocks import storable
 from pgsimhash.html.parse import clean_text
 from pgsimhash.pages.values import says_noindex
 
@@ -24,7 +23,6 @@ _OF_HEAD: Final[dict[str, native.Wanted]] = {
     "title": None, "base": None, "link": ("rel", "canonical", "alternate"),
     "meta": ("name", "robots"),
 }  # fmt: skip
-_FALLBACKS: Final[dict[str, native.Wanted]] = {"noscript": None}
 _CANONICAL_MAX: Final = 10
 _ALTERNATES_MAX: Final = 100
 _TITLES_MAX: Final = 100
@@ -166,11 +164,12 @@ def absolute(reference: str | None, base: str | None) -> str | None:
     """
     if not reference or len(reference) > _URL_MAX:
         return None
-    origin = _origin_of(base) if _PLAIN.fullmatch(reference) else None
-    if origin and reference[0] != "/":
-        return reference
-    if origin and "/." not in reference:
-        return origin + reference
+    if _PLAIN.fullmatch(reference):
+        origin = base and _origin_of(base)
+        if not base or (origin and reference[0] != "/"):
+            return reference
+        if origin and "/." not in reference:
+            return origin + reference
     # Browsers drop line breaks from URLs, and white space around them.
     word = _LINE_BREAKS.sub("", reference).strip()
     try:
@@ -183,13 +182,27 @@ def absolute(reference: str | None, base: str | None) -> str | None:
 
 
 @lru_cache
-def _origin_of(base: str | None) -> str | None:
-    origin = re.match(_ORIGIN, base or "", re.ASCII)
+def _origin_of(base: str) -> str | None:
+    origin = re.match(_ORIGIN, base, re.ASCII)
     return origin and origin[0]
 
 
 def image_source(image: HtmlElement) -> str | None:
     """Return the reference to the image that an ``img`` shows after its scripts ran.
+
+    A placeholder without one shows the only image of the ``noscript`` behind it.
+    """
+    if source := own_source(image):
+        return source
+    fallback = image.getnext()
+    if fallback is None or fallback.tag != "noscript":
+        return None
+    images = list(islice(fallback.iter("img"), 2))
+    return own_source(images[0]) if len(images) == 1 else None
+
+
+def own_source(image: HtmlElement) -> str | None:
+    """Return the reference in the attributes of an ``img``.
 
     A lazy-loading attribute has priority over ``src``, which is then a placeholder. Without both,
     the first entry of a ``srcset`` counts.
@@ -203,20 +216,6 @@ def image_source(image: HtmlElement) -> str | None:
         if entries and not entries[0].startswith("data:"):
             return entries[0].rstrip(",")
     return None
-
-
-def restore_images(root: HtmlElement) -> None:
-    """Give each placeholder ``img`` the source of the image in the following ``noscript``."""
-    for fallback in native.find(root, _FALLBACKS):
-        placeholder = fallback.getprevious()
-        if placeholder is None or placeholder.tag != "img":
-            continue
-        images = list(islice(fallback.iter("img"), 2))
-        if len(images) != 1:
-            continue
-        source = image_source(images[0])
-        if source and image_source(placeholder) is None:
-            placeholder.set("src", storable(source))
 
 
 def check_stand_in(

@@ -24,9 +24,9 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import MissingPackageError
 from pgsimhash.html.article import Article
-from pgsimhash.html.blocks import structure_of, words
+from pgsimhash.html.blocks import storable, structure_of, words
 from pgsimhash.html.cut import cut
-from pgsimhash.html.head import read_head, restore_images
+from pgsimhash.html.head import image_source, own_source, read_head
 from pgsimhash.html.markdown import events, render
 from pgsimhash.html.parse import clean_text, clean_utf8, parse
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
@@ -81,7 +81,9 @@ def read_blog(
     head = read_head(root, url)
     is_missing = any(selectors) and cut(root, selectors)
     structure = structure_of(root)
-    restore_images(root)
+    for image in root.iter("img"):
+        if not own_source(image) and (source := image_source(image)):
+            image.set("src", storable(source))
     soup = _soup(root)
     _clean(soup)
     content = _content(soup)
