@@ -218,7 +218,6 @@ static PyMethodDef methods[] = {
     {"vote", vote_of, METH_VARARGS, NULL},
     {"vote_texts", vote_texts, METH_VARARGS, NULL},
     {"events", events, METH_VARARGS, NULL},
-    {"find", find, METH_VARARGS, NULL},
     {"vote_titles", vote_titles, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},

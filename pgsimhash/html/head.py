@@ -15,14 +15,10 @@ from urllib.parse import urljoin, urlsplit
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
-from pgsimhash.html import native
 from pgsimhash.html.parse import clean_text
 from pgsimhash.pages.values import says_noindex
 
-_OF_HEAD: Final[dict[str, native.Wanted]] = {
-    "title": None, "base": None, "link": ("rel", "canonical", "alternate"),
-    "meta": ("name", "robots"),
-}  # fmt: skip
+_OF_HEAD: Final = ("title", "base", "link", "meta")
 _CANONICAL_MAX: Final = 10
 _ALTERNATES_MAX: Final = 100
 _TITLES_MAX: Final = 100
@@ -127,7 +123,7 @@ class Head(NamedTuple):
 
 def read_head(root: HtmlElement, url: str | None) -> Head:
     """Return what a page at ``url`` says about itself, wherever these elements are."""
-    found = native.find(root, _OF_HEAD)
+    found = list(root.iter(*_OF_HEAD))
     titles, bases, links, metas = ([part for part in found if part.tag == tag] for tag in _OF_HEAD)
     # A title in an svg names a drawing.
     of_page = (

@@ -20,9 +20,6 @@ from pgsimhash.runtime.extension import is_built
 Event = tuple[str, Any] | str | None
 """What is rendered of a page: see :func:`pgsimhash.html.markdown.events`."""
 
-Wanted = tuple[str, ...] | frozenset[str] | None
-"""Which elements of a tag are wanted: see :func:`find`."""
-
 _SHORT_RUN: Final = 64
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
@@ -84,16 +81,6 @@ def vote_titles(texts: list[str]) -> list[VoteFields | None]:
 def is_clean(utf8: bytes) -> bool:
     """Return whether the extension finds only UTF-8, and nothing that :func:`clean_text` drops."""
     return is_used and _native.is_clean(utf8)
-
-
-def find(root: HtmlElement, wanted: dict[str, Wanted]) -> list[HtmlElement]:
-    """Return the elements of a tree that may be wanted, in document order.
-
-    With None these are all of a tag. With a tuple, those that have its first string as an
-    attribute with one of the others in its value, in any case; with a set, those that contain many
-    elements or one of another tag. The tag ``*`` is for all elements.
-    """
-    return _native.find(root, wanted) if is_used else list(root.iter(*wanted))
 
 
 def odd_tags(html: bytes) -> tuple[int, bool, bool]:

@@ -51,15 +51,7 @@ _ENDS_DRAWING: Final = words(
 )
 _HTML_IN_DRAWING: Final = words("foreignobject desc title")
 
-_REPAIRED: Final[dict[str, native.Wanted]] = {
-    "head": HEAD,
-    "select": words("hr optgroup option"),
-    "svg": words(
-        "animate circle clippath defs ellipse g line lineargradient mask path polygon polyline"
-        " radialgradient rect stop style svg symbol text title tspan use"
-    ),
-    **dict.fromkeys(words("button noscript template ins object dialog embed math")),
-}
+_REPAIRED: Final = words("button dialog embed ins math noscript object select svg template")
 # Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
 _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open",)}
 
@@ -148,11 +140,10 @@ def _opened(source: bytes) -> bytes:
 
 def repair(root: HtmlElement) -> None:
     """Make the text that readers see text of the tree."""
+    _empty_head(root)
     copies: list[HtmlElement] = []
-    for element in native.find(root, _REPAIRED):
-        if element.tag == "head":
-            _empty_head(root)
-        elif element.tag == "svg":
+    for element in list(root.iter(*_REPAIRED)):
+        if element.tag == "svg":
             _end_drawing(element)
         elif element.tag == "button":
             if _is_text(element):
@@ -213,8 +204,9 @@ def _end_drawing(svg: HtmlElement) -> None:
     first = next(
         (
             element
-            for element in svg.iter(*_ENDS_DRAWING)
-            if not any(around.tag in _HTML_IN_DRAWING for around in _up_to(element, svg))
+            for element in svg.iter()
+            if element.tag in _ENDS_DRAWING
+            and not any(around.tag in _HTML_IN_DRAWING for around in _up_to(element, svg))
         ),
         None,
     )
@@ -245,7 +237,7 @@ def _is_text(button: HtmlElement) -> bool:
     """Return whether a button is a question or title that opens an answer, or was never closed."""
     if button.get("role") == "tab" or next(button.iterancestors(*_TITLES), None) is not None:
         return True
-    if next(button.iterdescendants(*_PARAGRAPHS), None) is not None:
+    if len(button) and next(button.iterdescendants(*_PARAGRAPHS), None) is not None:
         return True
     words, is_question = _label(button)
     if is_question:
