@@ -154,20 +154,29 @@ static Status add_name(Names *names, const uint8_t *word, size_t length) {
 }
 
 static Status add_names(Names *names, const uint8_t *text, size_t size) {
-    uint8_t word[4 * NAMES_MAX];
+    uint8_t word[8 * NAMES_MAX]; /* behind the word before it in the same name */
     const uint8_t *end = text + size;
+    size_t before = 0;
     for (const uint8_t *at = text; at < end;) {
         const uint8_t *behind = camel_end(at, end);
         size_t length = (size_t)(behind - at);
         if (length == 0) {
             uint32_t code;
             at += decode(at, end, &code);
-            if (is_space(code)) end_name(names);
+            if (is_space(code)) {
+                end_name(names);
+                before = 0;
+            }
             continue;
         }
-        for (size_t i = 0; i < length; i++) word[i] = at[i] | 32;
-        Status status = add_name(names, word, length);
+        for (size_t i = 0; i < length; i++) word[before + i] = at[i] | 32;
+        const Table *known = &names->tables->names;
+        if (before && !(names->some & NAME_TOPIC))
+            names->some |= (uint32_t)table_get(known, word, before + length, 0) & NAMED_NOTE;
+        Status status = add_name(names, word + before, length);
         if (status != DONE) return status;
+        memmove(word, word + before, length);
+        before = length;
         at = behind;
     }
     end_name(names);

@@ -145,8 +145,9 @@ _NAMES: Final = {
         " update updates updated lead lede leadin intro standfirst dek subtitle subheadline summary"
         " abstract preamble hinweis warnung achtung vorspann einleitung korrektur berichtigung"
         " nachtrag ingress chapo chapeau encadre avertissement rectificatif aviso nota advertencia"
-        " correccion entradilla sommario occhiello rettifica avviso role=note role=doc-notice"
-        " role=doc-tip role=doc-abstract role=doc-introduction role=doc-errata"
+        " correccion entradilla sommario occhiello rettifica avviso admonitionblock hatnote ambox"
+        " role=note role=doc-notice role=doc-tip role=doc-abstract role=doc-introduction"
+        " role=doc-errata"
     ),
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
     Named.SHORT | Named.WITH_SHORT: (
@@ -419,10 +420,12 @@ def names_of(attributes: HtmlElement | Mapping[str, str]) -> Names | None:
 
 def _flags_of_name(parts: list[str]) -> int:
     """Return the flags of one class, id or role by those of its words."""
-    some, each = 0, ~0
+    some, each, before = 0, ~0, ""
     for part in parts:
         flags = _FLAGS.get(part, 0)
-        some, each = some | flags, each & flags
+        # "info-box" is an infobox.
+        some, each = some | flags | _FLAGS.get(before + part, 0) & Named.NOTE, each & flags
+        before = part
         if flags & Named.TOPIC:
             break
     if some & Named.SHORT and each & Named.WITH_SHORT:

@@ -271,6 +271,9 @@ def story(before: str = "", between: str = "", behind: str = "", title: str = "T
     "<div class='alert alert-warning'>{}</div>", "<p class=post__standfirst>{}</p>",
     "<div><div class='infobox right'><p>{}</p></div></div>", "<div class=calloutBox><p>{}</div>",
     "<p class=chapo>{}</p>", "<div id=berichtigung><p>{}</p></div>",
+    "<div class='c-info-box x'>{}</div>", "<aside id=callOut>{}</aside>",
+    "<p class=sub_title>{}</p>", "<div class=admonitionblock>{}</div>",
+    "<table class='plain ambox'><tr><td>{}</table>",
 ])  # fmt: skip
 def test_notes_of_an_article_are_shown_wherever_they_are(box: str) -> None:
     note = box.format(NOTE)
