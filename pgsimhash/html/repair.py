@@ -142,9 +142,11 @@ def repair(root: HtmlElement) -> None:
     """Make the text that readers see text of the tree."""
     _empty_head(root)
     copies: list[HtmlElement] = []
+    ended = set[HtmlElement]()
     for element in list(root.iter(*_REPAIRED)):
         if element.tag == "svg":
-            _end_drawing(element)
+            if element not in ended:
+                _end_drawing(element, ended)
         elif element.tag == "button":
             if _is_text(element):
                 element.tag = "div"
@@ -199,18 +201,20 @@ def _empty_head(root: HtmlElement) -> None:
     body[:0] = misplaced
 
 
-def _end_drawing(svg: HtmlElement) -> None:
-    """Move what follows in a drawing from its first element of HTML on behind the drawing."""
-    first = next(
-        (
-            element
-            for element in svg.iter()
-            if element.tag in _ENDS_DRAWING
-            and not any(around.tag in _HTML_IN_DRAWING for around in _up_to(element, svg))
-        ),
-        None,
-    )
-    if first is None:
+def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
+    """Move what follows in a drawing from its first element of HTML on behind the drawing.
+
+    The drawings before it, which end with this one, are added to ``ended``.
+    """
+    walker = etree.iterwalk(svg, events=("start",))
+    for _, first in walker:
+        if first.tag in _ENDS_DRAWING:
+            break
+        if first.tag == "svg":
+            ended.add(first)
+        elif first.tag in _HTML_IN_DRAWING:
+            walker.skip_subtree()
+    else:
         return
     after: list[HtmlElement] = [first, *first.itersiblings()]
     for around in _up_to(first, svg):
