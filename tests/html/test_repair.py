@@ -170,6 +170,7 @@ def test_many_broken_parts_take_linear_time() -> None:
         "</body",
         "<![CDATA[",
         "<svg><p>",
+        "<svg><foreignobject>",
         "<button><p>",
         "<noscript>a ",
         "</body ",
