@@ -61,14 +61,15 @@ def containment(a: int, b: int) -> float:
 def containment_min(distance: int, a: int, b: int) -> float:
     """Return the least :func:`containment` of copies: 0.65 up to 2 bits, 0.93 from 8 bits.
 
-    It is at most 0.87 for plain texts, and 0.75 at any distance if a page has few features, of
-    which each changes several bits.
+    It is at most 0.87 for plain texts. If a page has few features, of which each changes several
+    bits, it is 0.65 up to 4 bits and 0.75 above.
     """
     # At 0.65 or 0.75, rounding would decide between Python and SQL for some numbers of bits.
-    if min(a & SIZE_MAX, b & SIZE_MAX) < _FEW:
-        return 0.7502
+    is_few = min(a & SIZE_MAX, b & SIZE_MAX) < _FEW
+    if distance < (5 if is_few else 3):
+        return 0.6502
     strictest = 6 if a & b & PLAIN_TEXT else 8
-    return 0.6502 if distance < 3 else 0.6902 + 0.03 * min(distance, strictest)
+    return 0.7502 if is_few else 0.6902 + 0.03 * min(distance, strictest)
 
 
 def confirmations(
@@ -96,7 +97,8 @@ def confirmations(
         share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
         few = np.minimum(sizes[others], sizes[one]) < _FEW
         bits = np.minimum(distances, np.maximum(strictest[others], strictest[one]))
-        least = np.where(few, 0.7502, np.where(distances < 3, 0.6502, 0.6902 + 0.03 * bits))
+        far = np.where(few, 0.7502, 0.6902 + 0.03 * bits)
+        least = np.where(distances < np.where(few, 5, 3), 0.6502, far)
         result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
         return result
 
