@@ -30,7 +30,9 @@ static int32_t read_run(Page *page, int32_t start) {
     else if ((before & WORD_BEFORE) || (behind & WORD_BEHIND) ||
              (years > 0 && end - start > 1 && end - start < 4))
         kind = VOLATILE;
-    for (int32_t i = start; i < end; i++) page->kinds[i] = (uint8_t)kind;
+    /* With "days ago". */
+    int32_t last = ago ? end + 2 : end;
+    for (int32_t i = start; i < last; i++) page->kinds[i] = (uint8_t)kind;
     return end;
 }
 
@@ -68,12 +70,16 @@ static int32_t read_contact(Page *page, int32_t start) {
     return end;
 }
 
-/* In a short block with a word such as "updated", dates are PASSING; return the token behind it. */
+/* In a short block with a word such as "updated", it and dates are PASSING; return the token behind
+ * it. */
 static int32_t read_note(Page *page, int32_t start) {
     int32_t flags, end = end_of_block(page, start, &flags);
     if (!(flags & WORD_NOTE) || end - start > NOTE_WORDS) return end;
+    bool is_dated = flags & WORD_MONTH;
+    for (int32_t i = start; i < end; i++) is_dated = is_dated || page->kinds[i] >= VOLATILE;
     for (int32_t i = start; i < end; i++)
-        if (page->kinds[i] == VOLATILE || (flags_at(page, i) & WORD_MONTH))
+        if (page->kinds[i] == VOLATILE || (flags_at(page, i) & WORD_MONTH) ||
+            (is_dated && (flags_at(page, i) & WORD_NOTE)))
             page->kinds[i] = PASSING;
     return end;
 }

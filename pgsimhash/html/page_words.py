@@ -3,7 +3,8 @@
 A number is a run of digits. It is volatile if it is part of a date, a time of day, a counter or a
 telephone number: ``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers
 have little weight in a simhash. Passing numbers count visitors or stand in a note such as "Updated
-12 March". They change between visits, so the digest of a text leaves them out.
+12 March". They change between visits, so the digest of a text leaves them out, with "days ago" and
+"updated".
 
 The context is the names, tags and text of the elements around. Parents precede their children. So
 one pass in document order gives each element the values of those around it, and one in reverse
@@ -203,9 +204,13 @@ def kinds_of(tokens: Sequence[str]) -> Sequence[int]:
         size = len(list(run))
         kind = _kind_of_run(tokens, len(kinds), size, has_contact) if is_number else WORD
         kinds += [kind] * size
+    for place, word in enumerate(tokens):
+        if word == "ago" and place > 1 and kinds[place - 2] == PASSING:
+            kinds[place - 1] = kinds[place] = PASSING
     if len(tokens) <= _NOTE_WORDS and not UPDATED.isdisjoint(tokens):
+        is_dated = any(kind >= VOLATILE for kind in kinds) or not MONTHS.isdisjoint(tokens)
         for place, token in enumerate(tokens):
-            if kinds[place] == VOLATILE or token in MONTHS:
+            if kinds[place] == VOLATILE or token in MONTHS or (is_dated and token in UPDATED):
                 kinds[place] = PASSING
     return kinds
 

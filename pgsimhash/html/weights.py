@@ -80,6 +80,9 @@ LEGAL_WORDS: Final = words(
     "copyright trademark trademarks rights reserved licensed license warranty disclaimer terms"
     " privacy powered logo registered rechte vorbehalten droits réservés derechos reservados"
     " diritti riservati защищены"
+    # Labels and offers between paragraphs.
+    " newsletter newsletters advertisement advertisements sponsored werbung anzeige publicité"
+    " publicidad publicidade pubblicità advertentie реклама"
 )
 PRIVACY_WORDS: Final = words("cookie cookies gdpr dsgvo rgpd")
 _FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names categories
