@@ -1,7 +1,8 @@
 """Start and share the embedded server, a real PostgreSQL in the extra ``embedded``.
 
 Its data is in PGSIMHASH_DATA_DIR if that is set, else in the platform's data directory of this
-user, in a folder for each major version. It starts on first use and stops with its last user.
+user, in a folder for each major version. The server starts on first use and stops
+with the last process that uses it.
 
 Locks coordinate the processes, because the kernel releases them however a process ends:
 

@@ -294,7 +294,7 @@ class PgsimhashDownloaderMiddleware(_Component):
         has_cache = settings.getbool("HTTPCACHE_ENABLED")
         self._sends_validators = settings.getbool("PGSIMHASH_CONDITIONAL") and not has_cache
         self._made: set[bytes] = set()
-        # The requests for something else than a page, such as forms: their URLs and depths.
+        # The URL and depth of each request that is not for a page, such as one of a form.
         self._others: set[tuple[str, object]] = set()
         # Of each URL without a response yet, whether the request has validators.
         self._in_flight: dict[str, bool] = {}
@@ -322,7 +322,7 @@ class PgsimhashDownloaderMiddleware(_Component):
         has_validators = self._in_flight.get(request.url, False)
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         is_made = (meta.get("is_start_request") and not depth) or meta.get("retry_times")
-        # Where a form leads is its answer.
+        # The redirect of a form is its answer.
         before = ((url, depth) for url in meta.get("redirect_urls", ()))
         is_made = is_made or not self._others.isdisjoint(before)
         if not is_made and fingerprint not in self._made:

@@ -17,7 +17,7 @@ unseen_since moment:
     )
 
 -- A page by its id. An order by equal values would require no index; that of a range (BETWEEN) requires
--- the primary key, and the limit a lookup for each id. Other functions require other indexes so.
+-- the primary key, and the limit a lookup for each id. Functions require other indexes likewise.
 page id:
     LATERAL (
         SELECT n.*

@@ -28,7 +28,7 @@ $$;
 
 -- The pages near the present version of a URL, or else near a simhash; with first_only, the first page
 -- of each simhash, in any version. Only the first pages of each simhash are read, so that a limit is
--- cheap even if ten thousand pages share a simhash. BETWEEN requires an order that only one index has.
+-- cheap even if ten thousand pages share a simhash.
 CREATE FUNCTION pgsimhash._find_pages(
     collection text, scheme text, own_url text, query bigint, own_high bigint, own_low bigint,
     distance integer, verify boolean, max_matches bigint, first_only boolean DEFAULT false

@@ -243,10 +243,10 @@ def no_connection(error: BaseException) -> StoreError:
 
 
 def _login_trace(login: Any) -> bytes:
-    """Return the messages of a login like one that failed, of the server those that begin with B.
+    """Repeat a login that failed, and return its trace; lines of the server begin with B.
 
-    libpq tells the SQLSTATE of a refused login to its trace alone, on Linux, and its words are in
-    any language. A server may refuse after it has the password, as if it has too many connections.
+    Only the trace of libpq has the SQLSTATE of a refused login, and only on Linux; the message may
+    be in any language. With too many connections, a server may refuse after it has the password.
     """
     given = {option.keyword.decode(): option.val.decode() for option in login.info if option.val}
     with (

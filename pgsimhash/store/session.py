@@ -27,6 +27,7 @@ from pgsimhash.store.lookups import Calls
 
 RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
 ROW_SECONDS: Final = 60.0  # how old the row of a collection may be when a page is read
+_REPLACED_MAX: Final = 100  # a trigger of the caller may always say so
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
 
@@ -130,14 +131,16 @@ class Session:
         """Repeat a call until it succeeds or fails permanently.
 
         If the collection was replaced meanwhile, the call is repeated immediately, over any
-        connection. After transient faults, pauses double, and are random, so that writers that
-        lost their connections together do not return together.
+        connection, up to 100 times. After transient faults, pauses double, and are random, so that
+        writers that lost their connections together do not return together.
         """
-        latest, pause = None, _FIRST_PAUSE
+        latest, pause, replaced = None, _FIRST_PAUSE, 0
         while True:
             try:
                 return call()
             except MovedCollectionError as error:
+                if (replaced := replaced + 1) > _REPLACED_MAX:
+                    raise
                 logger.info("%s", error, extra={"collection": self.collection.name})
                 continue
             except PgsimhashError as error:

@@ -48,6 +48,13 @@ def test_an_error_of_a_users_trigger_is_quoted(store: Store, dsn: str, state: st
         assert re.search(rf"SQLSTATE {state}, PL/pgSQL function .*guard\(\)", str(raised.value))
 
 
+@pytest.mark.one_server("Citus has no triggers on distributed tables")
+def test_a_users_trigger_that_says_try_again_is_not_obeyed_for_ever(store: Store, dsn: str) -> None:
+    raise_in_trigger(dsn, "PS003")
+    with pytest.raises(StoreError, match="no flights today", check=because("moved")):
+        store.add_page(URL, 5)
+
+
 def test_a_constraint_of_a_user_is_quoted(store: Store, dsn: str) -> None:
     run_sql(dsn, "ALTER TABLE pgsimhash.pages ADD CONSTRAINT no_a CHECK (url !~ 'a.example')")
     with pytest.raises(StoreError, match=r'constraint "no_a".*23514', check=because("refused")):

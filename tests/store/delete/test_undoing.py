@@ -244,7 +244,6 @@ def text_of(name: str) -> str:
     return " ".join(f"{name}word{n}" for n in range(40))
 
 
-@pytest.mark.one_server("it changes times by an UPDATE of its own")
 def test_a_run_whose_new_pages_were_deleted_keeps_what_it_saw(store: Store) -> None:
     def crawl(days: int, *paths: str) -> int:
         texts = ((path, TEXTS[number]) for number, path in enumerate(paths))
@@ -264,6 +263,7 @@ def test_a_run_whose_new_pages_were_deleted_keeps_what_it_saw(store: Store) -> N
     assert [run.new for run in store.runs()] == [1]
 
 
+@pytest.mark.one_server("it changes times by an UPDATE of its own")
 def test_a_killed_crawl_begun_again(dsn: str) -> None:
     """Undo of its run brings back what it had seen: lists are due again, and their links."""
     links = {
