@@ -111,10 +111,10 @@ def check_age(age: _Age, *, always: bool = False) -> _Age:
 
     :data:`ALWAYS` is an age where it can be ``always``.
     """
-    if age is None or (always and age == ALWAYS):
+    if age is None:
         return age
     check_type(age, timedelta, "an age is a timedelta, such as timedelta(days=90)")
-    if age <= ALWAYS:
+    if age < ALWAYS or (age == ALWAYS and not always):
         raise invalid_argument(f"an age must be above 0, such as 90 days, not {age}")
     if age >= datetime.now(UTC) - datetime.min.replace(tzinfo=UTC):
         raise invalid_argument(
