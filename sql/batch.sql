@@ -485,7 +485,7 @@ BEGIN
     INSERT INTO pgsimhash.runs AS r (run_id, collection_id, label, content_missing, cut_short)
     VALUES (run_id, own_id, label, content_missing, cut_short)
     ON CONFLICT ON CONSTRAINT runs_pkey DO UPDATE SET
-        finished_at = now(), ended_at = NULL,
+        finished_at = excluded.finished_at, ended_at = NULL,
         content_missing = r.content_missing + excluded.content_missing,
         cut_short = r.cut_short + excluded.cut_short;
 END
