@@ -38,8 +38,8 @@ PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node) 
 
 void free_page(Page *page) {
     Buffer *buffers[] = {&page->elements, &page->owners, &page->text, &page->pieces,
-                         &page->entered, &page->hidden, &page->tokens, &page->token_blocks, &page->token_linked,
-                         &page->flags, &page->hashes, &page->places};
+                         &page->entered, &page->hidden, &page->tokens, &page->token_blocks,
+                         &page->token_linked, &page->flags, &page->hashes, &page->places};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) buffer_free(buffers[i]);
     table_free(&page->first_names);
     table_free(&page->vocabulary);

@@ -204,9 +204,9 @@ def kinds_of(tokens: Sequence[str]) -> Sequence[int]:
         size = len(list(run))
         kind = _kind_of_run(tokens, len(kinds), size, has_contact) if is_number else WORD
         kinds += [kind] * size
-    for place, word in enumerate(tokens):
-        if word == "ago" and place > 1 and kinds[place - 2] == PASSING:
-            kinds[place - 1] = kinds[place] = PASSING
+    for place, word in enumerate(tokens[2:]):
+        if word == "ago" and tokens[place].isdecimal() and not tokens[place + 1].isdecimal():
+            kinds[place + 1] = kinds[place + 2] = PASSING
     if len(tokens) <= _NOTE_WORDS and not UPDATED.isdisjoint(tokens):
         is_dated = any(kind >= VOLATILE for kind in kinds) or not MONTHS.isdisjoint(tokens)
         for place, token in enumerate(tokens):

@@ -81,7 +81,7 @@ _RUN: Final = re.compile(
     rb"((?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})++)"
     rb"(?![\x80-\xff])|([\x80-\xff])(?![\x80-\xff])|([\x80-\xff]++)"
 )
-_MIXED: Final = 8  # so many bytes of windows-1252 may come to a run of UTF-8
+_MIXED: Final = 8  # how many bytes of windows-1252 a page may have for each run of UTF-8
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _CONTROLS_1252: Final = {
     chr(code): bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)
@@ -274,7 +274,7 @@ def _decode_broken(body: bytes, names: list[str]) -> str:
 def _is_mixed(body: bytes) -> bool:
     """Return whether windows-1252 was pasted into UTF-8: its characters stand alone."""
     runs = Counter(run.lastindex for run in _RUN.finditer(body[:_DETECTED]))
-    return runs[1] * _MIXED >= runs[2] and runs[3] * 5 <= runs.total()
+    return runs[1] > 0 and runs[1] * _MIXED >= runs[2] and runs[3] * 5 <= runs.total()
 
 
 def _detected(body: bytes) -> Iterator[str]:

@@ -66,14 +66,16 @@ _FALLBACK_WORDS: Final = 10  # a shorter noscript contains an image or a link
 _HIDDEN_WORDS = 20
 _ALONE = 0.8  # with this share of the words of its siblings, it is shown without them
 _COPIES_MAX: Final = 100  # how many elements of noscript are compared with the page
-_LABEL_PARTS: Final = 40  # how many texts of a button or title are read
+# How many texts of a button or title are read, and how many characters of these.
+_LABEL_PARTS, _LABEL_CHARS = 40, 10_000
 # A part of a page that a script opens, such as a menu or a dialog, is no text of its own.
 _DIALOG: Final = Named.FOOTER | Named.OVERLAY | Named.APART
 _OPENED: Final = Named.BESIDE | _DIALOG
 _CONTROLS: Final = ("form", "input", "textarea", "select")
 _UNSEEN: Final = ("br", "script", "style")
 _LINKED: Final = NEVER_TEXT | {"a"}
-_PARTS_MAX: Final = 200  # how many starts and ends of elements of a hidden part are read
+# How many starts and ends of elements of a hidden part are read, and of a button or title.
+_PARTS_MAX, _LABEL_EVENTS = 200, 1000
 _OPENED_MAX: Final = 200  # how many hidden elements are read, and how many that open one
 _TITLE_WORDS: Final = 30  # a title or a link that opens something has at most this many words
 _FOLD_WORDS: Final = 5  # what a link directly before it opens has at least this many words
@@ -257,15 +259,21 @@ _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
 
 def _label(element: HtmlElement) -> tuple[int, bool]:
     """Return how many words the begin of an element has, and whether it is a question."""
-    text = " ".join(islice(element.itertext(), _LABEL_PARTS))
+    text = _begin_of(element)
     words = len(tokenize(text))
     return words, words > _QUESTION_WORDS and text.rstrip().endswith(_QUESTION_MARKS)
+
+
+def _begin_of(element: HtmlElement) -> str:
+    """Return the first texts of an element, which may contain nearly all of a page."""
+    texts = _texts_in(element, frozenset(), _LABEL_EVENTS)
+    return " ".join(text[:_LABEL_CHARS] for text in islice(texts, _LABEL_PARTS))[:_LABEL_CHARS]
 
 
 def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
     """Show those of a page's hidden elements that readers open; return whether there were any.
 
-    That are the panels of tabs, what is directly behind a question or title, and prose that a link
+    These are the panels of tabs, what is directly behind a question or title, and prose that a link
     or button opens: it names it, or is beside it.
     """
     parts = {part: words for part in islice(hidden, _OPENED_MAX) if (words := _prose_words(part))}
@@ -288,7 +296,7 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
     links = (
         link for before in beside if (link := _opener_in(before, _label(before)[0])) is not None
     )
-    titles = {" ".join(link.itertext()): link for link in links}
+    titles = {_begin_of(link): link for link in links}
     # Otherwise they say "Read more".
     if len(titles) > 1:
         for title in titles.values():
@@ -339,7 +347,10 @@ def _beside(part: HtmlElement, before: bool) -> HtmlElement | None:
 
 
 def _opener_in(element: HtmlElement, words: int) -> HtmlElement | None:
-    """Return what a click on an element of so many words, or on most of them, opens something."""
+    """Return the part of an element that opens something, if it has most of its words.
+
+    If the element has few ``words``, any part may open something.
+    """
     for part in islice(element.iter(), _LABEL_PARTS):
         is_link = part.tag == "a" and part.get("href", "#").startswith(_HERE)
         is_button = "button" in (part.tag, part.get("role"), part.get("type"))
@@ -405,14 +416,17 @@ def _words_in(
     element: HtmlElement, skipped: frozenset[str] = NEVER_TEXT, most: int | None = None
 ) -> list[str]:
     """Return the words of an element, without the parts with such tags, or of its first parts."""
-    texts: list[str] = []
+    return tokenize(" ".join(_texts_in(element, skipped, most)))
+
+
+def _texts_in(element: HtmlElement, skipped: frozenset[str], most: int | None) -> Iterator[str]:
+    """Yield the texts of an element, as :func:`_words_in` reads them."""
     walker = etree.iterwalk(element, events=("start", "end"))
     for event, node in islice(walker, most):
         if event == "start":
             if node is not element and node.tag in skipped:
                 walker.skip_subtree()
             elif node.text:
-                texts.append(node.text)
+                yield node.text
         elif node is not element and node.tail:
-            texts.append(node.tail)
-    return tokenize(" ".join(texts))
+            yield node.tail

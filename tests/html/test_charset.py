@@ -78,6 +78,8 @@ ASCII = "<html><body><p>The ferry crosses every day</p>"
       for label in (None, "utf-8")),
     # A few broken characters do not invalidate a label.
     ((JAPANESE * 5).encode("euc_jp") + b"\xff", "euc-jp", JAPANESE * 5 + "\ufffd"),
+    (b"<p>a " * 250_000 + (JAPANESE * 5).encode("shift_jis") + b"\x81 .", "shift_jis",
+     "<p>a " * 250_000 + JAPANESE * 5 + "\ufffd ."),
     # Nor do they hide an encoding that nobody names; an encoding in which more is broken is wrong.
     ((JAPANESE * 9).encode("euc_jp") + b"\xff", None, JAPANESE * 9 + "\ufffd"),
     ("“Moby”—a “whale”… ".encode("cp1252") * 9, None, "“Moby”—a “whale”… " * 9),

@@ -88,6 +88,7 @@ def test_content_streamed_by_react_is_content() -> None:
     ("on 12 March 2020", [WORD, VOLATILE, WORD, VOLATILE]),
     ("from 1.5 to 3.25", [WORD, NUMBER, NUMBER, WORD, NUMBER, NUMBER]),
     ("1,204 views", [PASSING, PASSING, WORD]), ("5 minutes ago", [PASSING] * 3),
+    ("5 minutes ago ago", [*[PASSING] * 3, WORD]),
     ("Updated 12 March 2020", [PASSING] * 4), ("© 2026 Ann", [VOLATILE, WORD]),
     ("an updated guide, long ago", [WORD] * 5), ("in 2016", [WORD, NUMBER]),
 ])  # fmt: skip

@@ -1,5 +1,7 @@
 """Text that readers see is read, whatever the parser or a script does with it."""
 
+import tracemalloc
+
 import pytest
 
 from pgsimhash import PageError, fingerprint
@@ -7,6 +9,7 @@ from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import read_article
 from pgsimhash.html.blocks import words
 from pgsimhash.html.parse import clean_utf8
+from pgsimhash.html.repair import open_hidden
 from tests.html.texts import LINKS, SENTENCES, STORY, parsed
 from tests.refusals import because
 
@@ -186,6 +189,19 @@ def test_many_broken_parts_take_linear_time() -> None:
     opener = "<div onclick='show(\"a\")'><p hidden id=a>a</p>"
     for part in ("<div hidden>", "<object><p>", button, "<div class=note>", opener):
         text_of(part * 1500 + STORY * 100)
+
+
+def test_of_titles_that_contain_nearly_all_of_a_page_only_the_begin_is_read() -> None:
+    word = "x" * 100_000
+    title, hidden = "<div onclick=show()>", f"</div><p hidden>{SENTENCES[6]} {SENTENCES[7]}</p>"
+    page = parsed(title * 200 + "<b>a</b> " * 40 + word + hidden * 200)
+    parts = page.xpath("//p[@hidden]")
+    tracemalloc.start()
+    try:
+        assert open_hidden(page, parts)
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(word)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("page", [
