@@ -327,7 +327,7 @@ def measure(rows: int, hnsw: int) -> dict[str, str]:
 
 
 def alone(rows: int) -> None:
-    """Lookups in a table of independent simhashes and their prefixes, in the default layout."""
+    """Print the time of lookups in a table of simhashes and prefixes, in the default layout."""
 
     class Base(DeclarativeBase):
         """The tables."""

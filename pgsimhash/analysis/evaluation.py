@@ -245,7 +245,8 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
     """Yield each page of ``names``, with its name, or its failure, in no particular order.
 
     A name is a ``file:`` URL, an absolute path, the name of a file in one of ``places`` or its
-    ``pages``, with or without ``.html``, or the first URL of a page in an archive.
+    ``pages``, with or without ``.html``, or the URL of a page in an archive, of which the first is
+    read.
     """
     folders = [place for place in places if place.is_dir()]
     archives = [place for place in places if not place.is_dir()]

@@ -132,7 +132,8 @@ def rows(
 ) -> None:
     """Print JSON objects: the first as rows for people, or JSON lines, or with ``csv`` a table.
 
-    ``title`` comes before the rows instead of their number. By default the first values are shown.
+    ``title`` comes before the rows instead of their number. A view without columns shows the first
+    six with values.
     """
     if csv is not None or not show.for_people():
         show.rows(records, csv or ())

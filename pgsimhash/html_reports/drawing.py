@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, Final
 
 from pgsimhash.analysis.wording import shortened
@@ -45,6 +45,7 @@ VERSIONS: Final = 50
 _PLACES: Final = 3  # of a change that are shown
 _RUNS: Final = 20  # of a place
 _CHARS: Final = 300  # characters of a run of words
+_PLACE_CHARS: Final = 1_500  # of all runs of a place
 _URL: Final = 60  # characters of a part of a URL
 _BETWEEN: Final = "/?&=;-._"
 
@@ -111,8 +112,9 @@ def highest(counts: Iterable[int]) -> float:
 def first_places(change: WithWords) -> tuple[list[list[tuple[str, str]]], int]:
     """Return the first places that changed, shortened, and the number of the others."""
     places = change.words or []
-    shown = [
-        [(shortened(text, _CHARS), kind) for text, kind in place[:_RUNS]]
-        for place in places[:_PLACES]
-    ]
+    shown = []
+    for place in places[:_PLACES]:
+        runs = [(shortened(text, _CHARS), kind) for text, kind in place[:_RUNS]]
+        sizes = accumulate(len(text) for text, _ in runs)
+        shown.append([run for run, size in zip(runs, sizes, strict=True) if size <= _PLACE_CHARS])
     return shown, len(places) - len(shown)

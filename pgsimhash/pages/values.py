@@ -109,7 +109,7 @@ def check_time(time: datetime) -> datetime:
 def check_age(age: _Age, *, always: bool = False) -> _Age:
     """Return ``age`` unchanged; it is None, or positive and does not reach back before the year 1.
 
-    :data:`ALWAYS` is an age where it can be ``always``.
+    With ``always``, :data:`ALWAYS` is valid too.
     """
     if age is None:
         return age

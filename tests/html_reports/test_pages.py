@@ -247,3 +247,18 @@ def test_a_report_is_small_whatever_the_collection_has(store: Store) -> None:
     assert report.copies == 12_500
     assert len(report.runs) == 14 < report.all_runs
     assert len(report_page(report).encode()) < 300_000
+
+
+def test_huge_changes_of_pages_are_shortened(store: Store) -> None:
+    random = Random(3)
+    store.change_settings(keep_markdown=True)
+    for name in ("old", "new"):
+        runs = [(kind, number) for number in range(12) for kind in ("same", name)]
+        line = " ".join(f"{kind}{n}x{m}{'ก' * 42}" for kind, n in runs for m in range(6))
+        text = "\n\n".join(f"place{place} {line}" for place in range(4))
+        urls = [f"https://a.example/{number}" for number in range(6)]
+        records = [PageRecord(url, random.getrandbits(64), markdown=text) for url in urls]
+        list(store.ingest_many(records))
+    page = report_page(analysis.report(store))
+    assert page.count("<del>old0") == page.count("<ins>new0") == 6 * 3
+    assert len(page.encode()) < 300_000
