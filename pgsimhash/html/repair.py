@@ -219,14 +219,15 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
     else:
         return
     after: list[HtmlElement] = [first, *first.itersiblings()]
-    for around in _up_to(first, svg):
+    tails = defaultdict[HtmlElement, list[str]](list)
+    for around in (*_up_to(first, svg), svg):
         if around.tail:
-            after[-1].tail = storable(after[-1].tail) + storable(around.tail)
+            tails[after[-1]].append(around.tail)
             around.tail = None
-        after += around.itersiblings()
-    if svg.tail:
-        after[-1].tail = storable(after[-1].tail) + storable(svg.tail)
-        svg.tail = None
+        if around is not svg:
+            after += around.itersiblings()
+    for element, texts in tails.items():
+        element.tail = storable((element.tail or "") + "".join(texts))
     for element in reversed(after):
         svg.addnext(element)
 

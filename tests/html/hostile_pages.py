@@ -108,6 +108,9 @@ KINDS: Final[dict[str, Hostile]] = {
     "hidden, nested": many("<div hidden>boats "),
     "forms, nested": many("<form action=x><input name=a>boat"),
     "links, nested": many("<a href=/boat>boat "), "buttons, nested": many("<button>boat"),
+    "text in a drawing, and behind its parts": many(
+        "boat ", f"{STORY}<svg>{'<g>' * 2000}<p></p>", "</g>x " * 2000 + "</svg>"
+    ),
     "svg, nested": many("<svg><g>"), "math, nested": many("<math><mi>x"),
     "templates, nested": many("<template><p>boat"),
     "noscript, nested": many("<noscript><img src=x>"),
