@@ -360,9 +360,11 @@ def alone(rows: int) -> None:
                 return connection.execute(statement, {**fixed, "q": to_bigint(query)}).fetchall()
 
             queries = near_copies(np.concatenate(known), 300, distance, RNG)
-            for clock in (cpu_clock(connection), time.perf_counter):
+            for name, clock in ("CPU ms", cpu_clock(connection)), ("ms", time.perf_counter):
                 cell = ", ".join(map(shown, percentiles(look, queries, clock)))
-                click.echo(f"{rows:,}, {distance} bits: {cell}")
+                click.echo(f"{rows:,}, {distance} bits: {cell} {name}")
+        space = connection.execute("SELECT pg_total_relation_size('alone')").fetchall()
+        click.echo(f"{space[0][0] / rows:,.0f} bytes a row")
         engine.dispose()
 
 

@@ -27,6 +27,7 @@ _ALIKE: Final = 0.4  # Dice's coefficient of the words of a changed block
 _AHEAD: Final = 20
 _TEXT: Final = 20_000  # characters of a block's text
 _WORDS_MAX: Final = 2_000  # with more, a changed block is another one
+_CONTEXT: Final = 3  # equal words on each side of changed ones
 
 # Words with the space after them; single characters in scripts without spaces.
 _WORD: Final = re.compile(r"\d+(?:[.,]\d+)*\s*|[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
@@ -101,10 +102,10 @@ class BlockPair(NamedTuple):
         """The larger share of a vote that only one of the pages has."""
         return max(block.share * self.unshared(block) for block in self.blocks)
 
-    def runs(self, context: int = 3) -> list[tuple[str, str]]:
+    def runs(self) -> list[tuple[str, str]]:
         """Return what changed as runs of text: ``gone``, ``new``, or ``same``.
 
-        Of ``same`` text there are ``context`` words next to a change.
+        Of ``same`` text there are three words next to a change.
         """
         if self.kind != "changed":
             return [(self.blocks[0].text, "gone" if self.b is None else "new")]
@@ -116,7 +117,7 @@ class BlockPair(NamedTuple):
             while rest and rest[0].changed:
                 runs.append((rest.pop(0).text.strip(), "new"))
             if not piece.changed:
-                runs.append((_shortened(piece.text, context, first=not runs), "same"))
+                runs.append((_shortened(piece.text, first=not runs), "same"))
                 del rest[:1]
         runs += [(piece.text.strip(), "new") for piece in rest]
         return [run for run in runs if run[0]]
@@ -136,11 +137,11 @@ Blocks = tuple[list[Block], list[tuple[str, ...]]]
 """The blocks of a page, and the words of each."""
 
 
-def _shortened(text: str, context: int, *, first: bool) -> str:
+def _shortened(text: str, *, first: bool) -> str:
     words = text.split()
-    if len(words) <= 2 * context + 1:
+    if len(words) <= 2 * _CONTEXT + 1:
         return " ".join(words)
-    before, behind = words[:context], words[-context:]
+    before, behind = words[:_CONTEXT], words[-_CONTEXT:]
     return " ".join(["…", *behind] if first else [*before, "…", *behind])
 
 

@@ -172,7 +172,7 @@ def _digest(words: WeightedWords) -> int:
 
 def marked(signature: int, scheme: Scheme) -> int:
     """Return a signature with the mark of plain texts, if the scheme reads these."""
-    return signature | PLAIN_TEXT if scheme.extract is read_text else signature
+    return signature | PLAIN_TEXT if reads_texts(scheme) else signature
 
 
 DEFAULT_SCHEME: Final[Scheme] = Scheme(

@@ -316,7 +316,7 @@ def test_texts_are_aligned_by_paragraphs(
 ) -> None:
     found = pairs_of(left, right)
     assert [pair.kind for pair in found] == kinds
-    differing = [pair.runs(9) for pair in found if pair.kind not in ("same", "moved")]
+    differing = [pair.runs() for pair in found if pair.kind not in ("same", "moved")]
     assert [run for place in differing for run in place] == runs
 
 

@@ -101,7 +101,7 @@ def test_short_titles_of_what_they_open_are_text(title: str) -> None:
     parts = [f"{title.format(name)}<div id={name} hidden>{STORY}</div>" for name in names]
     found = text_of(f"{NAV}<main><h1>Help</h1>{''.join(parts)}</main>").split()
     assert found.count("ferryman,") == 3
-    # But "Read more" is none.
+    # "Read more" is no title.
     if "input" not in title and "Below" not in title:
         assert [name for name in found if name in names] == [*names]
         more = "".join(
