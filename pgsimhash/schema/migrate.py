@@ -224,7 +224,11 @@ def engine_for(dsn: str) -> Engine:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         # SQLAlchemy first calls current_schema(), under the user's search_path. Its transaction
         # begins here, and ends later.
-        connection.execute(_PINNED)
+        try:
+            connection.execute(_PINNED)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     return create_engine(

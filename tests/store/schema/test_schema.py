@@ -1,5 +1,6 @@
 """Three ways to deploy the schema give the same one."""
 
+import gc
 import subprocess
 import sys
 import tempfile
@@ -352,6 +353,15 @@ class TestRefusals:
             with pytest.raises(StoreError, match="timeout", check=because("gave_up")) as refused:
                 migrate.upgrade(impatient)
         assert "who may" not in str(refused.value)
+
+    def test_a_connection_whose_first_statement_fails_is_closed(
+        self, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(migrate, "_PINNED", "SET LOCAL statement_timeout TO 'never'")
+        with pytest.raises(StoreError, check=because("refused")):
+            migrate.upgrade(empty_dsn)
+        # A connection that is still open causes a warning.
+        gc.collect()
 
     def test_a_copy_without_rows_is_detected(self, dsn: str, empty_dsn: str) -> None:
         copy = dump(dsn, options=["--schema-only"])
