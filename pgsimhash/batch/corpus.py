@@ -1,9 +1,11 @@
 """Keep one of near-duplicate texts in a file of Parquet or JSON lines, without a database."""
 
 import json
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,13 +18,17 @@ from pgsimhash.batch.originals import (
     first_originals,
     read_texts,
 )
-from pgsimhash.errors import invalid_argument
-from pgsimhash.runtime import no_progress, requires
+from pgsimhash.errors import ArgumentError, PageError, invalid_argument
+from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import replacing
 from pgsimhash.schemes.texts import scheme_for_texts
 from pgsimhash.search.pairs import Compared
+from pgsimhash.sources.rows import line_fields
+from pgsimhash.sources.streams import DamagedError, stream_of
 
 ROWS: Final = 1 << 14  # rows in memory at once
+
+Progress = tuple[int, int]  # rows or bytes so far, and of the whole file
 
 
 class Outcome(NamedTuple):
@@ -51,11 +57,11 @@ def dedup(
     """Write the rows of a file without near-duplicates of earlier rows.
 
     Rows without text, and texts that are too short, are kept, unless an earlier short text is
-    equal. The texts are read twice and in parts; about 400 bytes a row stay in memory.
+    equal. The file is read several times and in parts; about 600 bytes a row stay in memory.
 
     Args:
-        path: a ``.parquet`` file, or else JSON lines.
-        output: a file of the same form.
+        path: a ``.parquet`` file, or else JSON lines, also in gzip or zstd.
+        output: a file of the same form, not packed.
         clusters: a Parquet file or JSON lines with ``cluster`` (the id of its first row), ``id``
             and ``distance`` from its original, for each row that has a near-duplicate.
         text: the column with the texts.
@@ -65,21 +71,22 @@ def dedup(
         jobs: the number of threads.
         progress: is called with how much was read and how much there is, in rows or bytes.
     """
-    if (path.suffix == ".parquet") != (output.suffix == ".parquet"):
-        raise invalid_argument(f"{output} must be of the form of {path}: Parquet, or JSON lines")
-    names = [text] if id_column is None else [text, id_column]
-    ids, cells = list[Any](), list[Cell | None]()
-    recipe = None
-    for _, (texts, *others), done in _chunks(path, names, only=True):
-        present = [one for one in texts if one is not None]
-        if wrong := next((one for one in present if not isinstance(one, str)), None):
-            raise invalid_argument(f"{text!r} has a {type(wrong).__name__}, not only texts")
-        recipe = recipe or (scheme_for_texts(present[:SAMPLE]) if present else None)
-        read = read_texts(present, recipe, jobs) if recipe else iter(())
+    if not path.is_file():
+        raise invalid_argument(f"{path} is read several times; save it as a file first")
+    if _is_parquet(path) != _is_parquet(output) or output.suffix in (".gz", ".zst"):
+        form = "Parquet" if _is_parquet(path) else "JSON lines that are not packed"
+        raise invalid_argument(f"{output} must be {form}, as {path}; give it another name")
+    if _is_parquet(path):
+        _parquet(path, text, *filter(None, [id_column]))
+    # From all parts of the file: its short texts may come first.
+    sample = (one for texts, _ in _texts(path, text, SAMPLE) for one in texts if one is not None)
+    recipe = scheme_for_texts(sample)
+    cells = list[Cell | None]()
+    for texts, done in _texts(path, text):
+        read = read_texts((one for one in texts if one is not None), recipe, jobs)
         cells += [None if one is None else next(read) for one in texts]
-        ids += others[0] if others else range(len(ids), len(ids) + len(texts))
         progress(*done)
-    if recipe is None:
+    if cells and not any(cells):
         raise invalid_argument(f"no row of {path} has {text!r}; name the column of the texts")
     limit = default_distance(recipe) if distance is None else distance
     originals = find_originals([cell or Cell() for cell in cells], limit, jobs)
@@ -87,16 +94,13 @@ def dedup(
     keep = [original is None for original in originals]
     with _writer(path, output) as write:
         kept = iter(keep)
-        for rows, *_ in _chunks(path, ()):
+        for rows, *_ in _chunks(path):
             write(rows, list(islice(kept, len(rows))))
     sizes = Counter(firsts)
-    members = [
-        {"cluster": ids[first], "id": ids[row], "distance": original and original.distance}
-        for row, (first, original) in enumerate(zip(firsts, originals, strict=True))
-        if sizes[first] > 1
-    ]
     if clusters is not None:
-        _write_clusters(clusters, members)
+        members = [row for row, first in enumerate(firsts) if sizes[first] > 1]
+        distances = [one and one.distance for one in (originals[row] for row in members)]
+        _write_clusters(clusters, path, id_column, members, firsts, distances)
     return Outcome(
         rows=len(cells),
         kept=sum(keep),
@@ -108,42 +112,72 @@ def dedup(
     )
 
 
-def _parquet() -> Any:
-    with requires("Parquet", "pyarrow", extra="parquet"):
-        import pyarrow.parquet as pq
-    return pq
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+def _parquet(path: Path, *columns: str) -> tuple[Any, Any]:
+    """Return the module and the open file, which has each of these columns once."""
+    from pgsimhash.batch import parquet as module
+
+    parquet: Any = module
+    with parquet.translated_errors(path, "read as a Parquet file"):
+        file = parquet.pq.ParquetFile(path)
+    names = file.schema_arrow.names
+    for column in columns:
+        if names.count(column) != 1:
+            problem = f"{path} must have one column {column!r}; it has {', '.join(names)}"
+            raise invalid_argument(problem)
+    return parquet, file
+
+
+def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[list[Any], Progress]]:
+    """Yield the texts of ``most`` of the rows of each part of a file, and the progress."""
+    for _, texts, done in _chunks(path, column, most):
+        wrong = next((one for one in texts if not isinstance(one, str | None)), None)
+        if wrong is not None:
+            kind = type(wrong).__name__
+            raise invalid_argument(
+                f"{column!r} of {path} has a value of type {kind}; cast it first"
+            )
+        yield texts, done
 
 
 def _chunks(
-    path: Path, names: Sequence[str], *, only: bool = False
-) -> Iterator[tuple[Any, list[list[Any]], tuple[int, int]]]:
-    """Yield rows, or only these columns of them, the values of the columns, and the progress."""
-    if path.suffix == ".parquet":
-        file = _parquet().ParquetFile(path)
-        for name in names:
-            if name not in file.schema_arrow.names:
-                columns = ", ".join(file.schema_arrow.names)
-                raise invalid_argument(f"{path} has no column {name!r}; it has {columns}")
+    path: Path, column: str | None = None, most: int = ROWS
+) -> Iterator[tuple[Any, list[Any], Progress]]:
+    """Yield parts of a file: rows, the values of a column in ``most`` of them, the progress."""
+    if _is_parquet(path):
+        parquet, file = _parquet(path)
         done, total = 0, file.metadata.num_rows
-        for batch in file.iter_batches(ROWS, columns=names if only else None):
-            done += len(batch)
-            yield batch, [batch.column(name).to_pylist() for name in names], (done, total)
+        with parquet.translated_errors(path, "read"):
+            for batch in file.iter_batches(ROWS, columns=column and [column]):
+                done += len(batch)
+                values = batch.column(column).to_pylist()[:: _step(batch, most)] if column else []
+                yield batch, values, (done, total)
         return
     with path.open("rb") as file:
-        while lines := list(islice(file, ROWS)):
-            rows = [_fields(line, path) for line in lines] if names else []
-            values = [[row.get(name) for row in rows] for name in names]
-            yield lines, values, (file.tell(), path.stat().st_size)
+        lines = enumerate(iter(partial(stream_of(file).readline, sys.maxsize), b""), 1)
+        filled = (numbered for numbered in lines if numbered[1].strip())
+        try:
+            while part := list(islice(filled, ROWS)):
+                picked = part[:: _step(part, most)] if column else []
+                values = [_fields(path, *numbered).get(str(column)) for numbered in picked]
+                yield [line for _, line in part], values, (file.tell(), path.stat().st_size)
+        except DamagedError as error:
+            raise ArgumentError("invalid_file", f"{path} cannot be read: {error}") from None
 
 
-def _fields(line: bytes, path: Path) -> Mapping[str, Any]:
+def _fields(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        fields = json.loads(line)
-    except ValueError:
-        fields = None
-    if not isinstance(fields, dict):
-        raise invalid_argument(f"{path} has a line that is no JSON object: {line[:80]!r}")
-    return fields
+        return line_fields(line)
+    except PageError as error:
+        problem = f"{path} cannot be read: line {number}: {error}; correct or remove it"
+        raise invalid_argument(problem) from None
+
+
+def _step(rows: Sequence[Any], most: int) -> int:
+    return 1 + (len(rows) - 1) // most
 
 
 @contextmanager
@@ -151,24 +185,50 @@ def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]]
     """Lend a function that writes those of the rows of a file that are kept."""
     with ExitStack() as stack:
         file = stack.enter_context(replacing(output))
-        if path.suffix != ".parquet":
+        if not _is_parquet(path):
             yield lambda rows, keep: file.writelines(
                 line if line.endswith(b"\n") else line + b"\n" for line in compress(rows, keep)
             )
             return
-        pq = _parquet()
-        schema = pq.ParquetFile(path).schema_arrow
-        writer = stack.enter_context(pq.ParquetWriter(file, schema))
-        yield lambda rows, keep: writer.write_batch(rows.filter(keep))
+        parquet, source = _parquet(path)
+        writer = stack.enter_context(parquet.pq.ParquetWriter(file, source.schema_arrow))
+
+        def write(rows: Any, keep: Sequence[bool]) -> None:
+            with parquet.translated_errors(path, "filtered"):
+                kept = rows.filter(keep)
+            writer.write_batch(kept)
+
+        yield write
 
 
-def _write_clusters(path: Path, members: Sequence[dict[str, Any]]) -> None:
-    with replacing(path) as file:
-        if path.suffix != ".parquet":
-            lines = (json.dumps(member, ensure_ascii=False, default=str) for member in members)
-            file.writelines(f"{line}\n".encode() for line in lines)
+def _write_clusters(
+    output: Path,
+    path: Path,
+    id_column: str | None,
+    members: Sequence[int],
+    firsts: Sequence[int],
+    distances: Sequence[int | None],
+) -> None:
+    """Write the ids of rows and of their first originals, in the form of the file."""
+    with replacing(output) as file:
+        if _is_parquet(path):
+            parquet, source = _parquet(path)
+            pa, rows = parquet.pa, parquet.pa.array(range(len(firsts)), parquet.pa.int64())
+            with parquet.translated_errors(path, "read"):
+                ids = source.read(columns=[id_column]).column(id_column) if id_column else rows
+                own = pa.array(members, pa.int64())
+                columns = {
+                    "cluster": ids.take(pa.array(firsts, pa.int64()).take(own)),
+                    "id": ids.take(own),
+                    "distance": pa.array(distances, pa.uint8()),
+                }
+            parquet.pq.write_table(pa.table(columns), file)
             return
-        import pyarrow as pa
-
-        columns = {name: [one[name] for one in members] for name in ("cluster", "id", "distance")}
-        _parquet().write_table(pa.table(columns), file)
+        names: Sequence[Any] = range(len(firsts))
+        if id_column:
+            names = [name for _, values, _ in _chunks(path, id_column) for name in values]
+        for row, distance in zip(members, distances, strict=True):
+            member = {"cluster": names[firsts[row]], "id": names[row], "distance": distance}
+            line = f"{json.dumps(member, ensure_ascii=False)}\n"
+            # Only half a character cannot be encoded; JSON has the same escapes as Python.
+            file.write(line.encode(errors="backslashreplace"))

@@ -116,7 +116,7 @@ def find_many(
 def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``."""
     with (
-        _translated_errors(path, "read as a Parquet file"),
+        translated_errors(path, "read as a Parquet file"),
         pq.ParquetFile(path, page_checksum_verification=True) as file,
     ):
         _check_schema(path, file.schema_arrow)
@@ -229,7 +229,7 @@ def _writing(
         coding = {"compression": "none", "use_dictionary": False, "column_encoding": encodings}
     complete = is_new
     with ExitStack() as stack:
-        with _translated_errors(path, "written"):
+        with translated_errors(path, "written"):
             file = stack.enter_context(replacing(Path(path), is_new=is_new))
             writer = pq.ParquetWriter(file, schema, write_page_checksum=True, **coding)
 
@@ -237,7 +237,7 @@ def _writing(
             nonlocal complete
             if len(columns[0]):
                 complete = False
-                with _translated_errors(path, "written"):
+                with translated_errors(path, "written"):
                     writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
                 complete = is_new
 
@@ -245,14 +245,15 @@ def _writing(
             yield write
             complete = True
         finally:
-            with _translated_errors(path, "written"):
+            with translated_errors(path, "written"):
                 writer.close()
                 if complete:
                     stack.close()
 
 
 @contextmanager
-def _translated_errors(path: str | Path, what: str) -> Iterator[None]:
+def translated_errors(path: str | Path, what: str) -> Iterator[None]:
+    """Turn what pyarrow raises in the block into "the file cannot be" read or written."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -48,9 +48,9 @@ def dedup(
 ) -> None:
     """Write the rows of a file without near-duplicates of earlier rows, without a database.
 
-    FILE is a .parquet file, or has a JSON object in each line. It is read twice and in parts, so it
-    need not fit into memory. Rows without text are kept, and those with too few words unless an
-    earlier one is equal. Prints a JSON line with the numbers of rows.
+    FILE is a .parquet file, or has a JSON object in each line, also in gzip or zstd. It is read in
+    parts and several times, so it need not fit into memory. Rows without text are kept, and those
+    with too few words unless an earlier one is equal. Prints a JSON line with the numbers of rows.
     """
     from pgsimhash.batch.corpus import dedup as write_kept
 

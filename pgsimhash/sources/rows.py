@@ -40,12 +40,10 @@ def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[PageItem
                     while (rest := stream.readline(_STEP)) and not rest.endswith(b"\n"):
                         stream.idle(len(rest))
                     raise too_large("the line", max_bytes)
-                if number == 1:
-                    line = line.removeprefix(_BOM)
                 if not line.strip():
                     stream.idle(len(line))
                     continue
-                fields = _fields(line)
+                fields = line_fields(line)
                 if number > 1 or fields.get("format") != "json-pages-1.0":
                     yield _page(fields, number, reading)
                 elif not (reading.texts and fields.get("hasText")):
@@ -58,15 +56,16 @@ def read_lines(stream: Stream, name: str, reading: Reading) -> Iterator[PageItem
         yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
 
 
-def _fields(line: bytes) -> dict[str, Any]:
+def line_fields(line: bytes) -> dict[str, Any]:
+    """Return the JSON object of a line; any other is a PageError."""
     try:
-        fields = json.loads(line.decode())
+        fields = json.loads(line.removeprefix(_BOM).decode())
     except UnicodeDecodeError as error:
         raise PageError("unreadable", f"the line is not UTF-8 (byte {error.start + 1})") from None
     except (ValueError, RecursionError) as error:
         raise PageError("unreadable", f"the line is not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise PageError("unreadable", 'the line is not a JSON object with "url" and "html"')
+        raise PageError("unreadable", "the line is not a JSON object")
     return fields
 
 

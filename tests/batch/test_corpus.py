@@ -1,6 +1,8 @@
 """`pgsimhash dedup` keeps one of near-duplicate texts, as `mark_duplicates` marks them."""
 
+import gzip
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -99,19 +101,104 @@ def test_ids_of_any_form_and_numbers_of_rows(tmp_path: Path) -> None:
         assert read(tmp_path / "kept.jsonl") == rows[:1]
 
 
+def test_ids_of_parquet_keep_their_type(tmp_path: Path) -> None:
+    story = " ".join(f"word{n}" for n in range(60))
+    path, clusters = tmp_path / "a.parquet", tmp_path / "clusters.parquet"
+    for ids in (
+        pa.array([10**18 + n for n in range(3)], pa.timestamp("ns")),
+        pa.array([2**63 + n for n in range(3)], pa.uint64()),
+        pa.array([[("a", n)] for n in range(3)], pa.map_(pa.string(), pa.int64())),
+    ):
+        for text in (story, None):
+            rows = {"id": ids, "text": [story, text, text], "n": range(3)}
+            pq.write_table(pa.table(rows), path)
+            dedup(path, tmp_path / "kept.parquet", clusters, id_column="id")
+            table = pq.read_table(clusters)
+            assert table.schema.types == [ids.type, ids.type, pa.uint8()]
+            assert table["id"].combine_chunks() == ids[: table.num_rows]
+            assert table.num_rows == (3 if text else 0)
+
+
+@pytest.mark.parametrize("titles_are_first", [True, False])
+def test_texts_of_all_parts_choose_the_scheme(
+    tmp_path: Path, suffix: str, titles_are_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "ROWS", 50)
+    monkeypatch.setattr(corpus, "SAMPLE", 7)
+    titles = [{"body": f"the title of {n}"} for n in range(100)]
+    articles = [{"body": row["body"]} for row in made_rows(240) if row["body"]]
+    rows = titles + articles if titles_are_first else articles + titles
+    path = write(tmp_path / f"a{suffix}", rows)
+    outcome = dedup(path, tmp_path / f"kept{suffix}", text="body")
+    assert (outcome.scheme, outcome.duplicates) == ("pgsimhash-text-1", 77)
+
+
+def test_lines_that_are_packed_empty_or_not_encodable(tmp_path: Path) -> None:
+    story = " ".join(f"word{n}" for n in range(60))
+    rows = [{"id": "\ud83d", "text": f"{story} \ud83d"}, {"id": "é", "text": story}]
+    lines = "\n\n".join(map(json.dumps, rows)) + "\n \n"
+    kept, clusters = tmp_path / "kept.jsonl", tmp_path / "clusters.jsonl"
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + lines.encode()))
+    assert dedup(path, kept, clusters, id_column="id")[:2] == (2, 1)
+    assert [(row["cluster"], row["id"]) for row in read(clusters)] == [
+        ("\ud83d", "\ud83d"),
+        ("\ud83d", "é"),
+    ]
+    with pytest.raises(ArgumentError, match="not packed"):
+        dedup(path, path.with_name("kept.jsonl.gz"))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ArgumentError, match="ends early"):
+        dedup(path, kept)
+
+
+def test_a_file_without_rows(tmp_path: Path, suffix: str) -> None:
+    path, kept = tmp_path / f"a{suffix}", tmp_path / f"kept{suffix}"
+    write(path, [])
+    if suffix == ".parquet":
+        pq.write_table(pa.table({"text": pa.array([], pa.string())}), path)
+    assert dedup(path, kept).rows == len(read(kept)) == 0
+
+
 def test_errors_name_the_fix(tmp_path: Path, suffix: str) -> None:
     kept = tmp_path / f"kept{suffix}"
-    path = write(tmp_path / f"a{suffix}", [{"body": 7}])
-    for column, match in (("body", "'body' has a int"), ("text", "'text'")):
-        with pytest.raises(ArgumentError, match=match):
-            dedup(path, kept, text=column)
-    with pytest.raises(ArgumentError, match="must be of the form"):
+    values: list[Any] = [0, 7, [], {"a": 1}]
+    for value in values:
+        path = write(tmp_path / f"a{suffix}", [{"body": value}])
+        with pytest.raises(ArgumentError, match=r"'body' of .* has a value of type .*; cast"):
+            dedup(path, kept, text="body")
+    with pytest.raises(ArgumentError, match="'text'"):
+        dedup(path, kept)
+    with pytest.raises(ArgumentError, match="give it another name"):
         dedup(path, tmp_path / ("kept.jsonl" if suffix == ".parquet" else "kept.parquet"))
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text("[1]\n")
-    with pytest.raises(ArgumentError, match="no JSON object"):
-        dedup(bad, tmp_path / "kept.jsonl")
+    pipe = tmp_path / f"pipe{suffix}"
+    os.mkfifo(pipe)
+    with pytest.raises(ArgumentError, match="save it as a file"):
+        dedup(pipe, kept)
     assert not kept.exists()
+
+
+@pytest.mark.parametrize("line", ["[1]", '{"text": "a', '{"a":' * 99_999])
+def test_a_line_that_is_no_object(tmp_path: Path, line: str) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(f'{{"text": "a"}}\n\n{line}\n')
+    with pytest.raises(ArgumentError, match=r"line 3: the line is not .*; correct or remove it"):
+        dedup(bad, tmp_path / "kept.jsonl")
+
+
+def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
+    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"])
+    pq.write_table(twice, path)
+    with pytest.raises(ArgumentError, match="must have one column 'text'; it has text, text"):
+        dedup(path, kept)
+    views = pa.table({"text": pa.array(["a b c d"], pa.string_view())})
+    pq.write_table(views, path)
+    with pytest.raises(ArgumentError, match="cannot be filtered"):
+        dedup(path, kept)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ArgumentError, match="cannot be read as a Parquet file"):
+        dedup(path, kept)
 
 
 def test_the_command(tmp_path: Path) -> None:
