@@ -26,10 +26,10 @@ static Status add_python_word(Page *page, const Tables *tables, PyObject *word, 
     return status;
 }
 
-static Status split_run(Page *page, const Tables *tables, const Slot *slot, Run *runs,
-                        Buffer *numbers) {
+static Status split_run(Page *page, const Tables *tables, PyObject *split, const Slot *slot,
+                        Run *runs, Buffer *numbers) {
     const char *text = (const char *)page->complex_runs.keys.data + slot->offset;
-    PyObject *words = PyObject_CallFunction(tables->split_complex, "N",
+    PyObject *words = PyObject_CallFunction(split, "N",
                                             PyUnicode_FromStringAndSize(text, slot->length));
     if (words == NULL) return RAISED;
     Status status = words == Py_None ? UNSUPPORTED : DONE;
@@ -67,7 +67,7 @@ static Status replace_tokens(Page *page, const Run *runs, const int32_t *numbers
     return fits ? DONE : NO_MEMORY;
 }
 
-Status split_complex_runs(Page *page, const Tables *tables) {
+Status split_complex_runs(Page *page, const Tables *tables, PyObject *split) {
     const Table *table = &page->complex_runs;
     if (table->count == 0) return DONE;
     Run *runs = arena_zeros(&page->arena, table->count, sizeof *runs);
@@ -76,7 +76,7 @@ Status split_complex_runs(Page *page, const Tables *tables) {
     Status status = DONE;
     for (uint32_t i = 0; i <= table->mask && status == DONE; i++)
         if (table->slots[i].value != -1)
-            status = split_run(page, tables, table->slots + i, runs, &numbers);
+            status = split_run(page, tables, split, table->slots + i, runs, &numbers);
     if (status == DONE) status = replace_tokens(page, runs, (const int32_t *)numbers.data);
     buffer_free(&numbers);
     size_t tokens = page->tokens.size / sizeof(int32_t) + (size_t)page->sign_count;

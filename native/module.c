@@ -67,7 +67,7 @@ static Status read_steps(Page *page, const Tables *tables, const Node *body) {
     status = read_outline(page, tables, body);
     if (status == DONE) status = read_words(page, tables, false);
     Py_END_ALLOW_THREADS
-    if (status == DONE) status = split_complex_runs(page, tables);
+    if (status == DONE) status = split_complex_runs(page, tables, tables->split_complex);
     if (status != DONE) return status;
     Py_BEGIN_ALLOW_THREADS
     status = find_kinds(page);

@@ -61,7 +61,9 @@ typedef struct {
     uint8_t letters[256];             /* the same of ASCII letters, and 0 */
     double coefficients[FEATURE_COUNT];
     int64_t sources[SIGNATURE_BITS * (SIGNATURE_BITS + 1)];
-    PyObject *split_complex;          /* the words of a run of characters that do not fold alone */
+    /* Functions that return the words of a run of characters that do not fold alone: of a page, and
+     * of a short text. */
+    PyObject *split_complex, *split_of_title;
 } Tables;
 
 extern const char *const FEATURES[FEATURE_COUNT];
@@ -193,7 +195,7 @@ enum { COPYRIGHT_SIGN = -4, DATE_SIGN = -5, FIRST_COMPLEX = -6 };
 Status read_words(Page *page, const Tables *tables, bool is_plain);
 Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t length,
                 uint32_t hash, bool is_number, int32_t *number);
-Status split_complex_runs(Page *page, const Tables *tables);
+Status split_complex_runs(Page *page, const Tables *tables, PyObject *split);
 Status find_kinds(Page *page);
 Status count_words(Page *page);
 

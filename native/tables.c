@@ -14,6 +14,7 @@ static void free_tables(PyObject *capsule) {
     table_free(&tables->hiding);
     table_free(&tables->words);
     Py_XDECREF(tables->split_complex);
+    Py_XDECREF(tables->split_of_title);
     free(tables);
 }
 
@@ -68,15 +69,15 @@ static bool copy(void *into, size_t size, const Py_buffer *from) {
     return false;
 }
 
-/* make_tables(tags, block_tags, names, hiding, words, coefficients, fold, sources, split_complex):
- * five dictionaries of flags or numbers; a dictionary of floats; uint32 and int64 arrays; a
- * function. */
+/* make_tables(tags, block_tags, names, hiding, words, coefficients, fold, sources, split_complex,
+ * split_of_title): five dictionaries of flags or numbers; a dictionary of floats; uint32 and int64
+ * arrays; two functions. */
 PyObject *make_tables(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *tags, *block_tags, *names, *hiding, *words, *coefficients, *split;
+    PyObject *tags, *block_tags, *names, *hiding, *words, *coefficients, *split, *split_of_title;
     Py_buffer fold, sources;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOy*y*O", &tags, &block_tags, &names, &hiding, &words,
-                          &coefficients, &fold, &sources, &split))
+    if (!PyArg_ParseTuple(arguments, "OOOOOOy*y*OO", &tags, &block_tags, &names, &hiding, &words,
+                          &coefficients, &fold, &sources, &split, &split_of_title))
         return NULL;
     Tables *tables = calloc(1, sizeof *tables);
     PyObject *capsule = NULL;
@@ -84,8 +85,8 @@ PyObject *make_tables(PyObject *module, PyObject *arguments) {
     else if ((capsule = PyCapsule_New(tables, CAPSULE, free_tables)) == NULL) free(tables);
     bool filled = false;
     if (capsule != NULL) {
-        Py_INCREF(split);
-        tables->split_complex = split;
+        tables->split_complex = Py_NewRef(split);
+        tables->split_of_title = Py_NewRef(split_of_title);
         filled = fill(&tables->tags, tags) && fill(&tables->block_tags, block_tags) &&
                  fill(&tables->names, names) && fill(&tables->hiding, hiding) &&
                  fill(&tables->words, words) && fill_coefficients(tables, coefficients) &&

@@ -40,7 +40,8 @@ static Status read_text(Page *page, const Tables *tables, bool is_title,
     Status status = read_words(page, tables, is_title);
     if (status == DONE && page->complex_runs.count > 0) {
         PyEval_RestoreThread(*released);
-        status = split_complex_runs(page, tables);
+        status = split_complex_runs(page, tables, is_title ? tables->split_of_title
+                                                           : tables->split_complex);
         *released = PyEval_SaveThread();
     }
     if (is_title) return status;

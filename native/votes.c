@@ -222,6 +222,9 @@ Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote
 #define RUNS_MAX 1000
 #define LETTER_WEIGHT 0.2
 
+/* Before a word of a script without spaces, which Python split. */
+#define UNSPACED 1
+
 /* A run of digits, or of other characters, in a word. */
 typedef struct {
     const uint8_t *start;
@@ -257,10 +260,24 @@ static bool join_numbers(const Run *runs, int32_t count, Buffer *text, bool *has
     return fits && buffer_add(text, "|", 1);
 }
 
-/* Count the windows of three characters of <word>, each with the numbers. */
+static Status count_window(const uint8_t *start, size_t size, Buffer *text, Map *map,
+                           int32_t *counts) {
+    size_t numbers = text->size;
+    int32_t number;
+    if (!buffer_add(text, start, size)) return NO_MEMORY;
+    Status status = map_number(map, murmur_64(text->data, text->size), &number);
+    text->size = numbers;
+    if (status == DONE) counts[number]++;
+    return status;
+}
+
+/* Count the windows of three characters of <word>, each with the numbers; or a pair of characters
+ * of a script without spaces. */
 static Status count_windows(const Run *run, Buffer *text, Buffer *bordered, Map *map,
                             int32_t *counts) {
-    size_t numbers = text->size, places[4] = {0}, place = 0;
+    size_t places[4] = {0}, place = 0;
+    if (*run->start == UNSPACED)
+        return count_window(run->start + 1, run->size - 1, text, map, counts);
     bordered->size = 0;
     if (!buffer_add(bordered, "<", 1) || !buffer_add(bordered, run->start, run->size) ||
         !buffer_add(bordered, ">", 1))
@@ -270,12 +287,8 @@ static Status count_windows(const Run *run, Buffer *text, Buffer *bordered, Map 
         places[++place & 3] = at; /* where a character ends */
         if (place < 3) continue;
         size_t start = places[(place - 3) & 3];
-        int32_t number;
-        if (!buffer_add(text, bordered->data + start, at - start)) return NO_MEMORY;
-        Status status = map_number(map, murmur_64(text->data, text->size), &number);
-        text->size = numbers;
+        Status status = count_window(bordered->data + start, at - start, text, map, counts);
         if (status != DONE) return status;
-        counts[number]++;
     }
     return DONE;
 }
@@ -305,15 +318,7 @@ static Status add_letter_votes(const Page *page, Votes *votes, Arena *arena, int
     return status;
 }
 
-/* Words that Python split may have digits of other scripts from U+0600 on, or no borders. */
-static bool has_other_scripts(const Page *page) {
-    for (size_t i = 0; i < page->vocabulary.keys.size; i++)
-        if (page->vocabulary.keys.data[i] >= 0xD8) return true;
-    return false;
-}
-
 Status vote_letters(const Page *page, const Tables *tables, Vote *result) {
-    if (page->complex_runs.count > 0 && has_other_scripts(page)) return UNSUPPORTED;
     Arena arena = {0};
     Status status = NO_MEMORY;
     *result = (Vote){0};

@@ -18,6 +18,7 @@ def make_tables(
     fold: bytes,
     sources: bytes,
     split_complex: Callable[[str], tuple[str, ...] | None],
+    split_of_title: Callable[[str], tuple[str, ...] | None],
     /,
 ) -> object: ...
 def read(tables: object, body: HtmlElement, /) -> tuple[object, list[HtmlElement]] | None: ...

@@ -5,6 +5,7 @@ Its sources are in ``native/``. They follow the modules beside this one step by 
 left to the Python code.
 """
 
+import re
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Final, Literal
@@ -12,7 +13,7 @@ from typing import Any, Final, Literal
 from lxml import etree, html
 from lxml.html import HtmlElement
 
-from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark
+from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark, is_unspaced
 from pgsimhash.hashing.votes import bins_to_copy
 from pgsimhash.html import blocks, page_words, weights
 from pgsimhash.runtime.extension import is_built
@@ -21,6 +22,7 @@ Event = tuple[str, Any] | str | None
 """What is rendered of a page: see :func:`pgsimhash.html.markdown.events`."""
 
 _SHORT_RUN: Final = 64
+_OTHER_DIGIT: Final = re.compile(r"[^\D0-9]")
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
 VoteFields = tuple[int, int, int, int, int, float]
@@ -119,12 +121,21 @@ def _tables() -> object:
         fold_table().astype("=u4").tobytes(),
         bins_to_copy().astype("=i8").tobytes(),
         _words_of_run,
+        _words_of_title,
     )
 
 
 def _words_of_run(run: str) -> tuple[str, ...] | None:
     """Return words of characters that fold together, None if the first joins the one before."""
     return _short_run(run) if len(run) < _SHORT_RUN else _long_run(run)
+
+
+def _words_of_title(run: str) -> tuple[str, ...] | None:
+    """Return the same, None also with digits beyond ASCII; a sign begins those without spaces."""
+    words = _words_of_run(run)
+    if words is None or _OTHER_DIGIT.search("".join(words)):
+        return None
+    return tuple(f"\1{word}" if is_unspaced(word) else word for word in words)
 
 
 def _long_run(run: str) -> tuple[str, ...] | None:

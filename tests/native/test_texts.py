@@ -88,8 +88,10 @@ def test_nearly_all_texts_are_read_in_c_with_all_fields() -> None:
             simhash, signature, *others = vote
             marked = (simhash, signature | PLAIN_TEXT, *others)
             assert marked == SCHEMES[0].vote(Article(text, text))
-    titles = native.vote_titles(["tide pools", "\xfcber 12 na\xdf", "\u671d\u306e"])
-    assert [vote is None for vote in titles] == [False, False, True]
+    titles = native.vote_titles(
+        ["tide pools", "\xfcber 12 na\xdf", "\u671d\u306e 3", "\uac00\u0663"]
+    )
+    assert [vote is None for vote in titles] == [False, False, False, True]
     (title,) = native.vote_titles(["tide pools 7"])
     expected = SHORT_SCHEME.vote(TITLE)
     signature = expected.signature - PLAIN_TEXT
