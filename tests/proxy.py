@@ -13,15 +13,19 @@ from psycopg import conninfo
 COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 """The message that ends a transaction."""
 
+STATEMENTS = b"\x00", b"S\x00\x00\x00\x04"
+"""The ends of the messages of all statements, and of a login."""
+
 
 class Proxy(ThreadingTCPServer):
     """Forwards data until it is told to cut.
 
     Attributes:
         port: the port that it listens on.
-        commits: the number of forwarded commits.
-        cut_before: cuts instead of forwarding the commit with this number.
-        cut_after: forwards that commit, and cuts instead of forwarding its answer.
+        counts: the ends of the messages that count.
+        commits: the number of these that were forwarded, by default commits.
+        cut_before: cuts instead of forwarding the one with this number.
+        cut_after: forwards that one, and cuts instead of forwarding its answer.
         cuts: the number of connections that it cut.
         refusing: whether it refuses new connections.
     """
@@ -34,6 +38,7 @@ class Proxy(ThreadingTCPServer):
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self.port = int(self.server_address[1])
+        self.counts: tuple[bytes, ...] = (COMMIT,)
         self.commits = 0
         self.cut_before: int | None = None
         self.cut_after: int | None = None
@@ -84,7 +89,7 @@ class Proxy(ThreadingTCPServer):
                     if not message or (awaited and source is server):
                         self.cuts += awaited
                         return
-                    if source is client and message.endswith(COMMIT):
+                    if source is client and message.endswith(self.counts):
                         with self._lock:
                             self.commits += 1
                             if self.commits == self.cut_before:

@@ -224,8 +224,8 @@ def no_connection(error: BaseException) -> StoreError:
         )
     login = getattr(error, "pgconn", None)
     trace = _login_trace(login) if login else b""
-    # The server starts or stops, or has too many connections or too little memory.
-    if re.search(rb'ErrorResponse\t.*? C "(57P0[123]|53...)"', trace):
+    # The server starts or stops, has too many connections or too little memory, or lets it in now.
+    if re.search(rb'ErrorResponse\t.*? C "(57P0[123]|53...)"|\tReadyForQuery\t', trace):
         message = "the server accepts no connection now: {}; try again later"
     elif re.search(rb"^B\t", trace, re.MULTILINE) or "FATAL" in problem:
         return NoServerError(

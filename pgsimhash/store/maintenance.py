@@ -22,7 +22,7 @@ from pgsimhash.pages.policies import (
     checked_settings,
 )
 from pgsimhash.pages.records import CollectionStatus, Deletion, Mark, RunRecord, Verdict, Violation
-from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import lowered
 from pgsimhash.pages.values import check_age, text_size
 from pgsimhash.runtime import no_progress
@@ -71,7 +71,8 @@ class Maintenance:
             if distance is not None:
                 collection.checked_distance(distance)
             calls.fetch("set_collection", distance=distance, keep_markdown=keep_markdown)
-            self._session.collection = follow(connection, collection)
+            changed = follow(connection, collection)
+        self._session.collection = changed
 
     def rename(self, name: str, *, swap: bool = False) -> None:
         """Rename the collection; ``swap`` exchanges its name with another collection.
@@ -85,7 +86,7 @@ class Maintenance:
         with self._session.calls_to_write() as calls:
             old_name = calls.collection.name
             calls.fetch("rename_collection", old_name=old_name, new_name=name, swap=swap)
-            self._session.collection = dataclasses.replace(calls.collection, name=name)
+        self._session.collection = dataclasses.replace(calls.collection, name=name)
 
     def set_policy(self, pattern: str, **settings: Unpack[PolicyOptions]) -> Policy:
         """Set the policy of the pages that match ``pattern``, and return it.
@@ -107,8 +108,8 @@ class Maintenance:
         values = {name: getattr(checked, name) for name in SETTINGS}
         with self._session.calls_to_write() as calls:
             policy = calls.records("set_policy", Policy, pattern=pattern, **values)[0]
-            if selectors != NO_SELECTORS:
-                self._session.collection = follow(*calls)
+            changed = follow(*calls)
+        self._session.collection = changed
         last_page: int | None = None if checked.ignore_parameters is None else 0
         while last_page is not None:
             with self._session.calls_to_write() as calls:
@@ -119,8 +120,8 @@ class Maintenance:
         """Remove the policy of ``pattern``; return whether there was one."""
         with self._session.calls_to_write() as calls:
             removed = bool(calls.fetch("remove_policy", pattern=pattern)[0][0])
-            if calls.collection.selectors is not None:
-                self._session.collection = follow(*calls)
+            changed = follow(*calls)
+        self._session.collection = changed
         return removed
 
     def count_reread(self, pattern: str = "*") -> int:
