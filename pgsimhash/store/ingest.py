@@ -109,12 +109,16 @@ class Ingest:
         if run is None:
             self._label, self._idle = None, []
         run_ids = [each.run_id for each in runs if each.run_id is not None]
+
+        def end() -> None:
+            with self._session.calls_to_write() as calls:
+                calls.fetch("end_runs", run_ids=run_ids)
+
         # Without it, the run only counts as unfinished.
         with suppress(PgsimhashError):
             may_end = connections.in_transaction() or not self._session.is_in_callers_transaction()
             if run_ids and may_end:
-                with self._session.calls_to_write() as calls:
-                    calls.fetch("end_runs", run_ids=run_ids)
+                self._session.retry(end)
 
     def see(self, calls: Calls, page_ids: list[int]) -> None:
         """Record that versions were seen again, by the run that the caller started, if any."""

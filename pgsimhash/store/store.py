@@ -519,7 +519,7 @@ class Store(Maintenance):
 
         It ends with the next one, and when the store is closed without an error. Without it, each
         call of :meth:`ingest_many` or :meth:`add_pages` is a run, which ends when its iterator is
-        exhausted or closed, and single pages belong to no run.
+        exhausted, and single pages belong to no run.
         """
         return self._ingest.start_run(label)
 

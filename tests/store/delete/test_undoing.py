@@ -14,7 +14,7 @@ import pytest
 
 from pgsimhash import Store, connect
 from pgsimhash.sources import SourcePage
-from tests.database import run_sql
+from tests.database import end_others, run_sql
 
 DAY = timedelta(days=1)
 START = datetime(2024, 5, 1, tzinfo=UTC)
@@ -204,6 +204,17 @@ class TestEnds:
         for _ in store.ingest_many(self.PAGES, batch_size=1):
             break
         assert state(dsn) == "ingest_many: unfinished"
+
+    def test_over_another_connection_if_that_was_lost(self, dsn: str) -> None:
+        with connect(dsn) as store:
+            for _ in store.add_pages([(self.PAGES[0].url, 1)]):
+                end_others(dsn)
+            assert state(dsn) == "add_pages: ended"
+            store.undo_run(store.runs()[0].run_id)
+            store.start_run("mine")
+            store.add_page(self.PAGES[0].url, 1)
+            end_others(dsn)
+        assert state(dsn) == "mine: ended"
 
     def test_of_a_store(self, dsn: str) -> None:
         for error in (None, ValueError()):
