@@ -82,14 +82,17 @@ def stream(
         raise psycopg.NotSupportedError("server-side cursors do not work in a pipeline")
     asynchronous = isinstance(connection, psycopg.AsyncConnection)
     kind: Any = psycopg.AsyncServerCursor if asynchronous else psycopg.ServerCursor
+    plain: Any = psycopg.AsyncCursor if asynchronous else psycopg.Cursor
     cursor = kind(connection, f"pgsimhash_{next(_numbers)}", row_factory=tuple_row)
     cursor.format = Format.BINARY
     try:
         waited(cursor.execute(call_of(name, schema_of(connection)), parameters))
         while rows := waited(cursor.fetchmany(_FETCHED)):
             yield from rows
-    finally:
         waited(cursor.close())
+    finally:
+        # If the block was left, a rollback follows, which closes it on the server.
+        waited(plain.close(cursor))
 
 
 @contextmanager

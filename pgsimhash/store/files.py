@@ -3,6 +3,7 @@
 import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
+from pgsimhash.errors import PgsimhashError
 from pgsimhash.pages.records import PageFailure, PageItem, Pause, Verdict
 from pgsimhash.sources import (
     FILES_BEFORE,
@@ -156,7 +158,9 @@ class Files:
                     self._write()
             self._take_ends()
         except (KeyboardInterrupt, GeneratorExit):
-            self._write()
+            # What is not recorded is only read again.
+            with suppress(PgsimhashError):
+                self._write()
             raise
         self._write()
 

@@ -107,6 +107,15 @@ def test_pages_of_a_thread_after_a_start_are_one_run(store: Store) -> None:
     assert store.runs()[0].run_id == number
 
 
+@of(OWN, asynchronous=False)
+def test_a_loop_is_left_whose_connection_was_lost(opened: Opened, dsn: str) -> None:
+    list(opened.store.add_pages([(f"{URL}{n}", 0xFFFFFF << 30 * (n % 2)) for n in range(4)]))
+    clusters = opened.store.clusters(8)
+    assert next(clusters).pages
+    end_others(dsn)
+    clusters.close()
+
+
 def test_a_store_is_closed_while_another_thread_is_in_a_loop(dsn: str) -> None:
     store = connect(dsn)
     near_copies(store)

@@ -21,7 +21,7 @@ import pytest
 
 from pgsimhash import Store, connect, connect_async
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN
-from tests.database import run_sql
+from tests.database import end_others, run_sql
 from tests.sources.content import ZSTD, record
 from tests.store.content import page_at
 
@@ -203,6 +203,17 @@ def test_a_stopped_job_continues_within_an_archive(
     assert read == ["unchanged"] * 9 + ["new"] * 10
     assert skipped == Counter({RECORDS_BEFORE: 11})
     assert ingested(store, archive) == ([], Counter({FILES_BEFORE: 1}))
+
+
+def test_a_stopped_job_without_a_connection_is_stopped(dsn: str, folder: Path) -> None:
+    with connect(dsn, retry_seconds=0) as store:
+        verdicts = store.ingest_files([folder])
+        assert [next(verdicts).kind for _ in range(2)] == ["new"] * 2
+        end_others(dsn)
+        with pytest.raises(KeyboardInterrupt):
+            verdicts.throw(KeyboardInterrupt())
+        # Nothing was recorded, so all files are read again.
+        assert {one.kind for one in store.ingest_files([folder])} == {"unchanged"}
 
 
 def archive_of(path: Path, *records: tuple[str, int, dict[str, Any]]) -> Path:
