@@ -62,8 +62,7 @@ def comparison(found: Comparison, output: Path | None) -> None:
             line.truncate(2 * (line_width() - 12), overflow="ellipsis")
         shares = (percent(pair.difference) for pair in largest)
         print_grid(zip(shares, lines, strict=True), wrap=True)
-    if not found.matches or found.reason == "same_simhash":
-        say("\n" + found.sentence)
+    say("\n" + found.sentence)
     if output is None:
         hint("as a page, block by block: -o why.html · for programs: --json")
     else:
@@ -167,8 +166,8 @@ class Ingested:
         self.counts[verdict.kind] += 1
         self._kept[verdict.keep] += 1
         self._bytes[verdict.keep] += verdict.html_bytes or 0
-        if verdict.kind in ("duplicate", "near"):
-            self._hosts[host_of(verdict.url) or "files"] += 1
+        if verdict.kind in ("duplicate", "near") and (host := host_of(verdict.url)):
+            self._hosts[host] += 1
         problem = f"{verdict.url}: {verdict.detail}" if verdict.kind == "failed" else verdict.url
         for note, applies in _NOTES.items():
             if applies(verdict):
@@ -280,7 +279,7 @@ def history(versions: Sequence[Version]) -> None:
             (seen, "dim"),
         )
         _print_words(version, EXAMPLES)
-    hint("as a page: -o history.html · two versions: pgsimhash analyse explain URL@DATE URL")
+    hint("as a page: -o history.html · two of them: analyse explain URL@DATE URL")
 
 
 CHANGES: Final = {

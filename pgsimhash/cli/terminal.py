@@ -7,9 +7,10 @@ legible on light and dark: green, magenta, red and blue.
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import click
@@ -44,13 +45,15 @@ Row = dict[str, Any]
 class View(NamedTuple):
     """What a terminal shows of records: their noun, columns, and what to do next.
 
-    A column is the name of a value, or what makes a cell of a record.
+    A column is the name of a value, or what makes a cell of a record. Of more records
+    than fit, the largest by ``size`` are shown, else the first.
     """
 
     one: str
     columns: Mapping[str, str | Callable[[Row], Any]] | None = None
     hint: str = "all values: --json"
     more: str | None = None
+    size: Callable[[Row], int] = lambda _: 0
 
 
 def _parts(width: int, **counts: str) -> Callable[[Row], Text]:
@@ -106,7 +109,9 @@ POLICIES: Final = View(
 MARKS: Final = View("mark")
 PAIRS: Final = View("pair", _named("distance", "a", "b"))
 CLUSTERS: Final = View(
-    "cluster", {"pages": lambda row: len(row["pages"]), "canonical": "canonical"}
+    "cluster",
+    {"pages": lambda row: len(row["pages"]), "canonical": "canonical"},
+    size=lambda row: len(row["pages"]),
 )
 PARAMETERS: Final = View(
     "parameter", _named("host", "name", "verdict", "values", "compared", "exceptions")
@@ -138,9 +143,10 @@ def rows(
     if csv is not None or not show.for_people():
         show.rows(records, csv or ())
         return
-    following = iter(records)
-    first = list(islice(following, ROWS))
-    count = len(first) + sum(1 for _ in following)
+    numbers = itertools.count()
+    numbered = zip(records, numbers, strict=False)
+    first = nlargest(ROWS, (record for record, _ in numbered), key=view.size)
+    count = next(numbers)
     say((title or counted(count, view.one, view.more), "bold"))
     if first:
         filled = [name for name in first[0] if any(row.get(name) is not None for row in first)]
@@ -172,7 +178,7 @@ def answer(value: Any, view: Callable[[], None]) -> None:
 
 def short(text: str, size: int) -> str:
     """Return a URL or text without what one misses least: the scheme, and the middle."""
-    text = text.removeprefix("https://").removeprefix("http://").removeprefix("file://")
+    text = text.removeprefix("https://").removeprefix("file://")
     size = max(size, 12)
     return text if len(text) <= size else f"{text[: size // 3]}…{text[-(size - size // 3 - 1) :]}"
 
@@ -262,7 +268,9 @@ def bar(parts: Mapping[str, int], width: int) -> Text:
     """Return a bar of counts by verdict; each above zero has at least a character."""
     from rich.text import Text
 
-    whole = sum(parts.values()) or 1
+    whole = sum(parts.values())
+    if not whole:
+        return Text("─" * width, "dim")
     cells = {name: max(round(count / whole * width), count > 0) for name, count in parts.items()}
     largest = max(cells, key=cells.__getitem__)
     cells[largest] -= sum(cells.values()) - width

@@ -11,6 +11,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import compare_pages
+from pgsimhash.cli.terminal import bar
 from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from tests.analysis.test_crawls import crawled as crawled
 from tests.cli.conftest import Run, on_a_terminal
@@ -164,6 +165,18 @@ def test_pairs_have_urls_and_titles(run: Run, dsn: str) -> None:
     lines = run("analyse", "pairs").lines
     table = csv.DictReader(run("analyse", "pairs", "--csv").stdout.splitlines())
     assert ordered(table) == ordered({k: str(v) for k, v in line.items()} for line in lines)
+
+
+def test_on_a_terminal_the_biggest_clusters_come_first(run: Run, dsn: str) -> None:
+    ingested(run)
+    done = on_a_terminal("analyse", "clusters", "--dsn", dsn, whole=True)
+    sizes = [int(size) for size in re.findall(r"^ +(\d+)  /", done.stderr, re.MULTILINE)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+
+
+def test_a_bar_of_nothing_is_empty() -> None:
+    assert bar({"copies": 0, "unchanged": 0}, 4).plain == "────"
 
 
 def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_path: Path) -> None:
