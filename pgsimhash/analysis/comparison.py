@@ -115,7 +115,8 @@ class Comparison:
         """What they share, and what differs most, in one or two sentences."""
         if self.agreement is None:
             missing = [name for name, side in (("A", self.a), ("B", self.b)) if not side.article]
-            return f"Their texts cannot be compared: {listed(missing)} has no text here."
+            have = "has" if len(missing) == 1 else "have"
+            return f"Their texts cannot be compared: {listed(missing)} {have} no text here."
         shared = f"{percent(self.agreement)} of the vote is the same".replace("under", "Under")
         if 0.01 < self.agreement < 0.5 and self.shared_words:
             named = ", ".join(f"“{word}”" for word in self.shared_words)

@@ -167,7 +167,7 @@ def test_schemes_without_weighted_blocks_compare_paragraphs() -> None:
     assert sum(pair.a.share for pair in found.blocks if pair.a) == pytest.approx(1)
     bare = compare_pages(0, 7)
     assert (bare.agreement, bare.blocks) == (None, ())
-    assert bare.summary == "Their texts cannot be compared: A and B has no text here."
+    assert bare.summary == "Their texts cannot be compared: A and B have no text here."
 
 
 def url(name: str) -> str:
