@@ -314,24 +314,22 @@ BEGIN
 END
 $$;
 
--- What makes the URL of a copy another one than its original's: //host of an original on another
--- host; // for http, www, or a slash; ?name= for a parameter; /name/ for a folder; else an empty
--- text.
+-- What makes the URLs of a copy and its original different, whichever came first: //host of an
+-- original on another host; // for http, www, or a slash; ?name= for a parameter; /name/ for a
+-- folder, or for a name at the end of a longer path; else an empty text.
 CREATE FUNCTION pgsimhash._copy_cause(url text, original text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     host constant text := coalesce(pgsimhash.host_of(url), '');
     other_host constant text := coalesce(pgsimhash.host_of(original), '');
+    path constant text := '^[^:/?#]*:?//[^/?#;]*/?([^?#;]*)';
     folders constant text[] :=
-        string_to_array(substring(url FROM '^[^:/?#]*:?//[^/?#;]*/?([^?#;]*)'), '/');
+        array_remove(string_to_array(substring(url FROM path), '/'), '');
     other_folders constant text[] :=
-        string_to_array(substring(original FROM '^[^:/?#]*:?//[^/?#;]*/?([^?#;]*)'), '/');
-    names constant text[] := ARRAY(
-        SELECT split_part(part, '=', 1)
-        FROM regexp_split_to_table(
-            substring(split_part(url, '#', 1) FROM '[?;](.*)'), '[?;&]'
-        ) AS part
-    );
+        array_remove(string_to_array(substring(original FROM path), '/'), '');
+    query constant text := coalesce(substring(split_part(url, '#', 1) FROM '[?;](.*)'), '');
+    other_query constant text :=
+        coalesce(substring(split_part(original, '#', 1) FROM '[?;](.*)'), '');
     cause text;
 BEGIN
     IF original IS NULL OR folders IS NULL OR other_folders IS NULL THEN
@@ -340,17 +338,25 @@ BEGIN
     IF regexp_replace(host, '^www\.', '') <> regexp_replace(other_host, '^www\.', '') THEN
         RETURN '//' || other_host;
     END IF;
-    IF array_remove(folders, '') = array_remove(other_folders, '') THEN
-        SELECT name INTO cause
-        FROM unnest(names) WITH ORDINALITY AS n (name, place)
-        ORDER BY original ~ ('[?;&]' || regexp_replace(name, '\W', '.', 'g') || '='), place
+    IF folders = other_folders THEN
+        SELECT n.name INTO cause
+        FROM (VALUES (1, query, other_query), (2, other_query, query)) AS q (side, own, other),
+            regexp_split_to_table(q.own, '[?;&]') WITH ORDINALITY AS p (part, place),
+            split_part(p.part, '=', 1) AS n (name)
+        WHERE n.name <> '' AND p.part <> ALL (regexp_split_to_array(q.other, '[?;&]'))
+        ORDER BY
+            '&' || q.other ~ ('[?;&]' || regexp_replace(n.name, '\W', '.', 'g') || '='),
+            q.side, p.place
         LIMIT 1;
         RETURN coalesce('?' || cause || '=', '//');
     END IF;
-    SELECT name INTO cause
-    FROM unnest(folders[1 : cardinality(folders) - 1]) WITH ORDINALITY AS f (name, place)
-    WHERE name <> '' AND name <> ALL (other_folders)
-    ORDER BY place
+    SELECT f.name INTO cause
+    FROM (VALUES (1, folders, other_folders), (2, other_folders, folders)) AS q (side, own, other),
+        unnest(
+            q.own[1 : cardinality(q.own) - (cardinality(q.own) <= cardinality(q.other))::integer]
+        ) WITH ORDINALITY AS f (name, place)
+    WHERE f.name <> ALL (q.other)
+    ORDER BY q.side, f.place
     LIMIT 1;
     RETURN coalesce('/' || cause || '/', '');
 END

@@ -15,7 +15,7 @@ from pgsimhash.analysis.block_pairs import BlockPair
 from pgsimhash.analysis.canonical_links import PROBLEMS, canonical_problems
 from pgsimhash.analysis.changes import VALUES, Version, compared_versions
 from pgsimhash.analysis.comparison import aligned_blocks
-from pgsimhash.analysis.wording import byte_size, counted, listed, share_in_words
+from pgsimhash.analysis.wording import byte_size, counted, listed, readable, share_in_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance, to_bigint
 from pgsimhash.pages.records import CollectionStatus, RunRecord, json_values
@@ -42,7 +42,7 @@ _COMPARED: Final = 10**9  # simhashes, which takes a few seconds
 
 
 class Cause(NamedTuple):
-    """What makes the URLs of copies others than those of their originals.
+    """What makes the URLs of copies and of their originals different, whichever came first.
 
     ``name`` is ``?name=`` of a parameter, ``/name/`` of a folder, ``//host`` of originals on
     another host (``//*``: any), ``//`` for http, www or a slash at the end, else empty.
@@ -59,7 +59,14 @@ class Cause(NamedTuple):
         if self.name.startswith("//"):
             host = self.name.removeprefix("//")
             return {"": "http, www or a slash", "*": "on another host"}.get(host, f"of {host}")
-        return self.name or "elsewhere on the site"
+        return readable(self.name) or "elsewhere on the site"
+
+    @property
+    def phrase(self) -> str:
+        """The cause within a sentence."""
+        if self.name.startswith("//"):
+            return f"by {self.words}" if self.name == "//" else self.words
+        return f"{'with' if self.name.startswith('?') else 'under'} {self.words}"
 
 
 class HostFigures(NamedTuple):
@@ -230,14 +237,13 @@ class Report:
         if first is not None and first.host and first.copies > 0.3 * self.copies:
             cause = first.causes[0] if first.causes else Cause("", 0)
             if cause.name and cause.copies > 0.5 * self.copies:
-                where = f"mostly {cause.words} on {first.host}"
+                where = f"mostly {cause.phrase} on {first.host}"
             else:
                 share = share_in_words(first.copies, self.copies)
                 where = f"{share} of the copies on {first.host}"
         elif frequent := [c for c in self.causes[:2] if c.name and c.copies > 0.15 * self.copies]:
-            is_all = sum(cause.copies for cause in frequent) == self.copies
-            words = listed(cause.words for cause in frequent)
-            where = f"{'all' if is_all else 'mostly'} {words}"
+            share = share_in_words(sum(cause.copies for cause in frequent), self.copies)
+            where = f"{share} {listed(cause.phrase for cause in frequent)}"
         cost = f"{byte_size(self.copy_bytes)} of HTML that says nothing new"
         parts = [cost if self.copy_bytes else "", where]
         sentence = ", ".join(filter(None, parts)) or f"{self.copies:,} of {self.pages:,} pages"

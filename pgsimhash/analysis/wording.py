@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from pgsimhash.pages.records import RunRecord
 
 _SHARES: Final = {
-    **{0.97: "nearly all", 0.72: "3 in 4", 0.63: "2 in 3", 0.57: "3 in 5", 0.47: "half"},
-    **{0.38: "2 in 5", 0.29: "1 in 3"},
+    **{0.97: "nearly all", 0.85: "9 in 10", 0.775: "4 in 5", 0.71: "3 in 4", 0.63: "2 in 3"},
+    **{0.57: "3 in 5", 0.47: "half", 0.37: "2 in 5", 0.29: "1 in 3"},
 }
 
 
@@ -46,7 +48,18 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     cut = text[: limit - 2]
-    return f"{cut[: max(cut.rfind(' '), limit // 2)].rstrip()} …"
+    space = cut.rfind(" ")
+    return f"{cut[: space if space > limit // 2 else None].rstrip()} …"
+
+
+def readable(url: str) -> str:
+    """Return a URL with its percent-encoded letters of other scripts decoded, as browsers do."""
+
+    def decoded(run: re.Match[str]) -> str:
+        text = unquote(run[0])
+        return text if text.isprintable() and "\ufffd" not in text else run[0]
+
+    return re.sub("(?:%[89a-fA-F][0-9a-fA-F])+", decoded, url)
 
 
 def share_in_words(part: int, whole: int) -> str:

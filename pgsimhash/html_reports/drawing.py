@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, Final
 
-from pgsimhash.analysis.wording import shortened
+from pgsimhash.analysis.wording import readable, shortened
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.changes import WithWords
@@ -73,24 +74,29 @@ def stacked(counts: Mapping[str, int], whole: int) -> Iterator[tuple[str, float,
 
 
 def marked(url: str, other: str) -> tuple[str, str, str]:
-    """Return a URL without its scheme in three parts, of which the middle is not in the other.
+    """Return a URL without https:// in three parts, of which the middle is not in the other.
 
     Whole names are in the middle, and long parts are shortened.
     """
-    a, b = (each.partition("://")[2] or each for each in (url, other))
+    a, b = (re.sub("^(?:https|file)://", "", readable(each)) for each in (url, other))
     head = _equal(a, b)
-    tail = min(_equal(a[::-1], b[::-1]), len(a) - head, len(b) - head)
     while 0 < head < len(a) and a[head - 1] not in _BETWEEN and a[head] not in _BETWEEN:
         head -= 1
-    while tail and a[len(a) - tail] not in _BETWEEN and a[len(a) - tail - 1] not in _BETWEEN:
-        tail -= 1
+    tail = min(_equal(a[::-1], b[::-1]), len(a) - head, len(b) - head)
     end = len(a) - tail
-    before, behind = a[:head], a[end:]
-    return (
-        before if len(before) <= _URL else f"{before[: _URL // 2]}…{before[-_URL // 2 :]}",
-        shortened(a[head:end], _URL),
-        behind if len(behind) <= _URL else f"…{behind[-_URL:]}",
-    )
+    while 0 < end < len(a) and a[end] not in _BETWEEN and a[end - 1] not in _BETWEEN:
+        end += 1
+    before, own, behind = a[:head], a[head:end], a[end:]
+    return _middle_cut(before), _middle_cut(own), _middle_cut(behind)
+
+
+def _middle_cut(text: str) -> str:
+    return text if len(text) <= _URL else f"{text[: _URL // 2]}…{text[-_URL // 2 :]}"
+
+
+def told_apart(url: str, other: str) -> tuple[str, str]:
+    """Return two URLs in the order in which the first one has something of its own."""
+    return (url, other or url) if marked(url, other)[1] or not other else (other, url)
 
 
 def _equal(a: str, b: str) -> int:

@@ -70,6 +70,11 @@ def test_what_makes_the_url_of_a_copy_another_one(store: Store) -> None:
     pairs += [
         (original, None, ""),
         ("https://a.example/x?a=1&b=2", "https://a.example/x?a=2", "?b="),
+        ("https://a.example/x?a=1&b=2", "https://a.example/x?a=1&b=3", "?b="),
+        ("https://a.example/x", "https://a.example/x?utm=b", "?utm="),
+        ("https://a.example/x", "https://a.example/print/x", "/print/"),
+        ("https://a.example/x/amp", "https://a.example/x", "/amp/"),
+        ("https://a.example/x", "https://a.example/x/print/", "/print/"),
     ]
     with store._session.calls_to_read() as calls:
         for url, other, name in pairs:
@@ -90,16 +95,23 @@ def test_the_answer_is_a_sentence(store: Store) -> None:
         (0, 5, "No page is a copy of another"), (5, 15, "1 in 3 pages is a copy"),
         (2, 5, "2 in 5 pages are copies"), (5, 10, "Half of the pages are copies"),
         (98, 100, "Nearly all of the pages are copies"), (1, 4000, "1 in 4,000 pages is a copy"),
+        (87, 100, "9 in 10 pages are copies"),
     ):  # fmt: skip
         assert replace(empty, pages=pages, copies=copies).headline == headline
     host = HostFigures("a.example", 9, 4, 0, 16_400_000, (Cause("/print/", 3),))
     found = replace(empty, pages=15, copies=5, copy_bytes=16_400_000, hosts=[host], all_hosts=2)
-    assert found.summary == ("16 MB of HTML that says nothing new, mostly /print/ on a.example.")
+    assert found.summary == (
+        "16 MB of HTML that says nothing new, mostly under /print/ on a.example."
+    )
     many = [host._replace(copies=1, host=f"{n}.example") for n in range(5)]
     causes = [Cause("//*", 3), Cause("?ref=", 2)]
     spread = replace(found, hosts=many, causes=causes, copy_bytes=0)
-    assert spread.summary == "All on another host and ?ref=."
-    assert replace(spread, copies=6).summary == "Mostly on another host and ?ref=."
+    assert spread.summary == "All on another host and with ?ref=."
+    assert replace(spread, copies=6).summary == "4 in 5 on another host and with ?ref=."
+    assert (
+        replace(spread, copies=13, causes=[Cause("//", 3)]).summary
+        == "1 in 4 by http, www or a slash."
+    )
 
 
 def test_the_nearest_pages_say_whether_the_distance_is_right(store: Store) -> None:
@@ -262,7 +274,7 @@ def test_the_largest_changes_come_first_and_are_shown_shortened() -> None:
     ]  # fmt: skip
     assert (long, gone) == ([("無" * 5000, "new")], [("Gone with the wind.", "gone")])
     shown, more = first_places(WithWords(words=[*words, gone]))
-    assert (shown, more) == ([paragraph, [(f"{'無' * 150} …", "new")], gone], 1)
+    assert (shown, more) == ([paragraph, [(f"{'無' * 298} …", "new")], gone], 1)
     many = " ".join(f"same{n} old{n}" for n in range(2000))
     ((line,), _) = first_places(WithWords(words=changed_words(many, many.replace("old", "new"))))
     assert sum(len(text) for text, _ in line) < 2000

@@ -219,9 +219,12 @@ def test_bars_are_in_proportion(store: Store) -> None:
     ("https://a.example/print/x", "https://a.example/x", ("a.example/", "print/", "x")),
     ("https://a.example/x?ref=1", "https://a.example/x", ("a.example/x", "?ref=1", "")),
     ("https://a.example/v2.0/x", "https://a.example/v2.1/x", ("a.example/v2.", "0", "/x")),
+    ("https://a.example/print/p/x", "https://a.example/p/x", ("a.example/", "print/", "p/x")),
     ("https://a.example/storm", "https://a.example/story", ("a.example/", "storm", "")),
-    ("https://a.example/x", "http://a.example/x", ("a.example/x", "", "")),
+    ("https://a.example/x", "http://a.example/x", ("", "", "a.example/x")),
+    ("http://a.example/x", "https://a.example/x", ("", "http://", "a.example/x")),
     ("https://b.example/x", "https://a.example/x", ("", "b", ".example/x")),
+    ("https://a.example/%E6%96%87%20%80", "https://a.example/", ("a.example/", "文%20%80", "")),
     ("javascript:a", "https://a.example/", ("", "javascript:a", "")),
 ])  # fmt: skip
 def test_what_differs_between_two_urls_is_marked(
@@ -246,7 +249,9 @@ def test_a_report_is_small_whatever_the_collection_has(store: Store) -> None:
     assert report.all_clusters == 5000
     assert report.copies == 12_500
     assert len(report.runs) == 14 < report.all_runs
-    assert len(report_page(report).encode()) < 300_000
+    text = report_page(report)
+    assert len(text.encode()) < 300_000
+    assert set(re.findall("--collection ([^< ]+)", text)) == {"default"}
 
 
 def test_huge_changes_of_pages_are_shortened(store: Store) -> None:
