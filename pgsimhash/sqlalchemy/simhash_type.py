@@ -95,10 +95,10 @@ class SIMHASH(TypeDecorator[int]):
 
     Args:
         layout: the name of the column's layout, such as "22+21+21"; without one, ``within`` cannot
-            search it. The column's table gets a generated column ``<name>_prefix_<n>`` for each
-            permutation of the layout, an index on the simhash, and an index on each prefix together
+            search it. The column's table gets a generated column such as ``<name>_bits_63_42`` for
+            each permutation of the layout, an index on the simhash, and one on each prefix together
             with the simhash. The naming convention of the metadata names them, by default
-            ``ix_<table>_<name>_prefix_<n>``. No object of the ORM loads the prefixes.
+            ``ix_<table>_<name>_bits_63_42``. No object of the ORM loads the prefixes.
     """
 
     impl = BigInteger
@@ -147,8 +147,12 @@ _BOOLEAN: Final = Boolean()
 
 
 def prefix_name(name: str, permutation: Permutation) -> str:
-    """Return the name of the prefix column of a permutation."""
-    return f"{name}_prefix_{permutation.number}"
+    """Return the name of the prefix column of a permutation.
+
+    It says which bits, so that columns of another layout have other names.
+    """
+    bits = (f"_{block.shift + block.width - 1}_{block.shift}" for block in permutation.leading)
+    return f"{name}_bits{''.join(bits)}"
 
 
 class _Distance(FunctionElement[int]):

@@ -7,9 +7,9 @@ down_revision = "0003"
 
 INDEXES = {
     "ix_articles_simhash": ["simhash"],
-    "ix_articles_simhash_prefix_1": ["simhash_prefix_1", "simhash"],
-    "ix_articles_simhash_prefix_2": ["simhash_prefix_2", "simhash"],
-    "ix_articles_simhash_prefix_3": ["simhash_prefix_3", "simhash"],
+    "ix_articles_simhash_bits_63_42": ["simhash_bits_63_42", "simhash"],
+    "ix_articles_simhash_bits_41_21": ["simhash_bits_41_21", "simhash"],
+    "ix_articles_simhash_bits_20_0": ["simhash_bits_20_0", "simhash"],
 }
 
 
