@@ -176,9 +176,18 @@ def _names(frame: nw.DataFrame[Any], id_column: str | None) -> nw.Series[Any] | 
     else:
         names = nw.from_native(index.to_series(), series_only=True)
         advice = ": pass id_column, or frame.reset_index(drop=True)"
-    if names.is_null().any() or not names.is_unique().all():
-        what = "the index" if id_column is None else f"the column {id_column!r}"
+    what = "the index" if id_column is None else f"the column {id_column!r}"
+    are_distinct, dtype = not names.is_null().any(), names.dtype
+    try:
+        are_distinct = are_distinct and names.is_unique().all()
+        # Python's times have no nanoseconds, for example.
+        are_kept = dtype == nw.String or (_series(frame, "", dtype, names.to_list()) == names).all()
+    except Exception:  # each library has its own for types that it cannot compare
+        are_kept = False
+    if not are_distinct:
         raise invalid_argument(f"{what} has equal or missing values, which name no row{advice}")
+    if not are_kept:
+        raise invalid_argument(f"{what} has values that Python cannot keep; cast them to strings")
     return names
 
 

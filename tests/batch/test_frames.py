@@ -223,6 +223,12 @@ def test_different_texts_of_one_simhash_are_verified() -> None:
 
 
 TEXTS = {"text": ["a b", "c d"]}
+LOST: list[Any] = [
+    pl.DataFrame({**TEXTS, "id": pl.Series([1, 2]).cast(pl.Datetime("ns"))}),
+    pl.DataFrame({**TEXTS, "id": pl.Series([object(), object()], dtype=pl.Object)}),
+    pa.table({**TEXTS, "id": [{"a": 1}, {"a": 2}]}),
+    pa.table({**TEXTS, "id": pa.array([b"a", b"b"], pa.binary(1))}),
+]
 INVALID: list[tuple[Any, str, dict[str, Any], str]] = [
     (TEXTS, "text", {}, "a frame must be a collected DataFrame"),
     (pl.LazyFrame(TEXTS), "text", {}, r"is lazy, .* pass its collect\(\)"),
@@ -241,6 +247,7 @@ INVALID: list[tuple[Any, str, dict[str, Any], str]] = [
     (pl.DataFrame(TEXTS), "text", {"distance": 13}, "0 to 12"),
     (pl.DataFrame(TEXTS), "text", {"jobs": 0}, "jobs is a number from 1"),
     (pd.DataFrame(TEXTS, index=["x", None]), "text", {}, "equal or missing"),
+    *((frame, "text", {"id_column": "id"}, "cast them to strings") for frame in LOST),
 ]
 
 
