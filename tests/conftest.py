@@ -15,7 +15,7 @@ from pgsimhash.html import implementation
 from pgsimhash.schemes import registry
 from pgsimhash.testing import chosen_server
 
-pytest_plugins = ["pgsimhash.testing", "tests.sent_statements"]
+pytest_plugins = ["pgsimhash.testing", "tests.sent_statements", "tests.forks"]
 
 ON_CITUS = bool(os.environ.get("PGSIMHASH_TEST_CITUS_DSN"))
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
@@ -30,7 +29,7 @@ from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
 from tests.database import run_sql
-from tests.programs import run_program
+from tests.forks import Run
 from tests.reading.test_workers import HANGING, readers
 from tests.refusals import because
 from tests.store.content import transactions
@@ -54,8 +53,9 @@ class Site(ThreadingHTTPServer):
     met: Callable[[int], None] = staticmethod(lambda number: None)
     """Receives the number of requested pages before one is answered."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, run: Run) -> None:
         super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+        self.run = run
         for mirror in MIRRORS:
             shutil.copytree(ROOT / "examples" / "pages", folder / mirror)
         self.front = folder / "index.html"
@@ -86,8 +86,8 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with Site(tmp_path) as server:
+def site(tmp_path: Path, crawls: Run) -> Iterator[Site]:
+    with Site(tmp_path, crawls) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -100,7 +100,7 @@ class Crawl:
 
     def __init__(self, site: Site, dsn: str, settings: dict[str, Any]) -> None:
         settings = {"PGSIMHASH_DSN": dsn, "HTTPERROR_ALLOWED_CODES": [404], **settings}
-        done = run_program(sys.executable, "-m", "tests.crawl", site.url, json.dumps(settings))
+        done = site.run("tests.crawl", site.url, json.dumps(settings))
         told = json.loads(done.stdout)
         self.log: str = done.stderr
         self.items: list[dict[str, Any]] = told["items"]
@@ -417,11 +417,11 @@ INVALID: list[tuple[str, Any, str, str]] = [
 
 
 def test_invalid_settings_are_refused(dsn: str) -> None:
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     for name, value, message, reason in INVALID:
         with pytest.raises(PgsimhashError, match=message, check=because(reason)):
             asyncio.run(process(crawler_of(dsn, **{f"PGSIMHASH_{name}": value}), []))
-    assert threading.active_count() == before
+    assert {*threading.enumerate()} <= before
 
     async def both() -> None:
         crawler = crawler_of(dsn)

@@ -1,7 +1,6 @@
 """Which requests of a crawl are made: Scrapy's fingerprint says what is the same request."""
 
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,7 @@ from scrapy.utils.request import RequestFingerprinter
 from pgsimhash import connect
 from pgsimhash.pages.records import StoredPage
 from tests.database import run_sql
-from tests.programs import run_program
+from tests.forks import Run
 
 ADDON = {"ADDONS": {"pgsimhash.scrapy.Addon": 500}}
 PIPELINE = {"ITEM_PIPELINES": {"pgsimhash.scrapy.PgsimhashPipeline": 300}}
@@ -48,8 +47,9 @@ class Site(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, run: Run) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.run = run
         self.asked: list[str] = []
         self.answers: dict[str, Answer] = {}
 
@@ -99,9 +99,7 @@ class Crawl:
     """A crawl: what the site was asked for after the start page, the items and the counters."""
 
     def __init__(self, site: Site, settings: dict[str, Any]) -> None:
-        done = run_program(
-            sys.executable, "-m", "tests.crawl", f"{site.url}/", json.dumps(settings)
-        )
+        done = site.run("tests.crawl", f"{site.url}/", json.dumps(settings))
         told = json.loads(done.stdout)
         self.asked = sorted(one for one in site.asked if one != "/")
         self.items: list[dict[str, Any]] = told["items"]
@@ -115,8 +113,8 @@ class Crawl:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as server:
+def site(crawls: Run) -> Iterator[Site]:
+    with Site(crawls) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server

@@ -1,7 +1,7 @@
 """A project with an Alembic history, made by `alembic init`, for each test."""
 
 import shutil
-import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import pytest
 
 from pgsimhash.testing import url_of_dsn
 from tests.database import run_sql
-from tests.programs import run_program
+from tests.forks import Run, forking
 
 MODELS = """
 from sqlalchemy import BigInteger, Text
@@ -56,12 +56,11 @@ FIRST_UP = """op.create_table(
 class Project:
     folder: Path
     dsn: str
+    run: Run
 
     def alembic(self, *arguments: str, fails: bool = False) -> str:
         """Run a command and return its stdout, or all of its output if it fails."""
-        command = (sys.executable, "-m", "alembic", *arguments)
-        variables = {"PGSIMHASH_DSN": "host=nowhere.invalid", "PYTHONWARNINGS": "error"}
-        done = run_program(*command, folder=self.folder, **variables)
+        done = self.run("alembic", *arguments, folder=self.folder)
         assert (done.returncode != 0) is fails, done.stdout + done.stderr
         return done.stdout + done.stderr if fails else done.stdout
 
@@ -101,17 +100,25 @@ class Project:
 
 
 @pytest.fixture(scope="session")
-def initialized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run() -> Iterator[Run]:
+    variables = {"PGSIMHASH_DSN": "host=nowhere.invalid", "PYTHONWARNINGS": "error"}
+    modules = ("alembic.config", "sqlalchemy.orm", "psycopg", "pgsimhash.schema.migrate")
+    with forking(*modules, **variables) as lent:
+        yield lent
+
+
+@pytest.fixture(scope="session")
+def initialized(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     """What `alembic init` makes, to be copied."""
     folder = tmp_path_factory.mktemp("initialized")
-    Project(folder, "").alembic("init", "history")
+    Project(folder, "", run).alembic("init", "history")
     return folder
 
 
 @pytest.fixture
-def project(empty_dsn: str, tmp_path: Path, initialized: Path) -> Project:
+def project(empty_dsn: str, tmp_path: Path, initialized: Path, run: Run) -> Project:
     """A project with its own table, which its first revision creates."""
-    made = Project(tmp_path, empty_dsn)
+    made = Project(tmp_path, empty_dsn, run)
     shutil.copytree(initialized, tmp_path, dirs_exist_ok=True)
     url = url_of_dsn(empty_dsn).replace("%", "%%")
     made.change("alembic.ini", "driver://user:pass@localhost/dbname", url)
