@@ -22,6 +22,9 @@ from tests.refusals import because
 from tests.store.calls import READS, A, B
 from tests.store.content import rebuild_apart
 
+# Simhashes of consecutive multiples are far apart: near ones would take most of the time.
+SPREAD = 0x0003_C6EF_372F_E94F
+
 PAGE = "<title>Wells</title>" + "".join(f"<p>{WORD * 9}" for WORD in ("water ", "stone ", "rope "))
 
 
@@ -91,7 +94,7 @@ def test_a_dump_made_during_writes_is_consistent(
     writers_of: Callable[..., Writers],
 ) -> None:  # fmt: skip
     with connect(where) as store:
-        list(store.add_pages((f"https://a.example/{n}", n << 40) for n in range(1000)))
+        list(store.add_pages((f"https://a.example/{n}", n * SPREAD) for n in range(1000)))
         rebuild_apart(store, "other")
     writers.start()
     writers.wait_until(chance.randrange(1, 2 * writers.pages))
@@ -156,7 +159,7 @@ def test_a_logical_replica_becomes_the_writers_database(
         writers.rerun()
         with connect(where) as store:
             store.delete_host("w1.example")
-            list(store.add_pages((f"https://a.example/{n}", n << 40) for n in range(1000)))
+            list(store.add_pages((f"https://a.example/{n}", n * SPREAD) for n in range(1000)))
         wait_for_the_replica(source, target)
         for statement in take_over.split(";\n"):
             target.execute(statement)
