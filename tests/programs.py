@@ -1,11 +1,13 @@
 """Programs in processes of their own."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,5 +46,9 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    """A port below those that the system gives to connections, also until a server uses it."""
+    while True:
+        # Not of random.random: Hypothesis seeds it alike in each process.
+        port = 20_000 + secrets.randbelow(12_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port

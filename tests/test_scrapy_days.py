@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 from pgsimhash import analysis, connect
@@ -113,7 +113,8 @@ def test_three_hosts_over_three_days(site: Site, dsn: str) -> None:
         assert [tag["url"] for tag in kept(third, "news.example")] == ["http://news.example/a"]
         assert len(third.items) == 1
 
-        today = date.today()
+        # In the time zone of the server.
+        ((today,),) = run_sql(dsn, "SELECT current_date")
         runs = store.runs()
         days = [run.started_at.date() for run in reversed(runs)]
         assert len({*days}) == 3
