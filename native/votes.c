@@ -294,7 +294,8 @@ static Status count_windows(const Run *run, Buffer *text, Buffer *bordered, Map 
 }
 
 static Status add_letter_votes(const Page *page, Votes *votes, Arena *arena, int32_t *count) {
-    Run *runs = arena_zeros(arena, RUNS_MAX, sizeof *runs);
+    size_t most = page->text.size < RUNS_MAX ? page->text.size + 1 : RUNS_MAX;
+    Run *runs = arena_zeros(arena, most, sizeof *runs);
     if (runs == NULL) return NO_MEMORY;
     *count = find_runs(page, runs);
     size_t windows = 1;

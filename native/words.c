@@ -225,7 +225,8 @@ static Status read_text(Scanner *scanner) {
 
 Status read_words(Page *page, const Tables *tables, bool is_plain) {
     if (page->text.size > TEXT_MAX) return UNSUPPORTED;
-    if (!table_start(&page->vocabulary, 2048) || !table_start(&page->complex_runs, 64))
+    uint32_t slots = page->text.size < 2048 ? 128 : 2048;
+    if (!table_start(&page->vocabulary, slots) || !table_start(&page->complex_runs, 64))
         return NO_MEMORY;
     size_t about = page->text.size / 5 < TOKENS_MAX ? page->text.size / 5 : TOKENS_MAX;
     if (!buffer_reserve(&page->tokens, about * sizeof(int32_t)) ||

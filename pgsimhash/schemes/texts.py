@@ -126,12 +126,13 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _votes(scheme: Scheme, texts: Sequence[str]) -> list[TextVote | None]:
+    mark = marked(0, scheme)
     votes: list[TextVote | None] = []
     for text, vote in zip(texts, _read_in_c(scheme, texts), strict=True):
         try:
             simhash, signature, _, tokens, *_ = vote or scheme.vote(Article(text, text))
             is_short = tokens < scheme.min_tokens
-            votes.append(None if is_short else TextVote(simhash, marked(signature, scheme)))
+            votes.append(None if is_short else TextVote(simhash, signature | mark))
         except PageError:
             votes.append(None)
     return votes
