@@ -114,8 +114,10 @@ class Ingest:
             with self._session.calls_to_write() as calls:
                 calls.fetch("end_runs", run_ids=run_ids)
 
-        # Without it, the run only counts as unfinished.
-        with suppress(PgsimhashError):
+        # Without it, the run only counts as unfinished. But a caller must not commit a transaction
+        # that failed here.
+        is_callers = run is not None and not connections.owned
+        with nullcontext() if is_callers else suppress(PgsimhashError):
             may_end = connections.in_transaction() or not self._session.is_in_callers_transaction()
             if run_ids and may_end:
                 self._session.retry(end)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from pgsimhash import Store, connect
+from pgsimhash import NoServerError, Store, connect
 from pgsimhash.sources import SourcePage
 from tests.database import end_others, run_sql
 
@@ -215,6 +215,14 @@ class TestEnds:
             store.add_page(self.PAGES[0].url, 1)
             end_others(dsn)
         assert state(dsn) == "mine: ended"
+
+    def test_in_a_transaction_that_is_lost_it_is_an_error(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            verdicts = connect(connection).add_pages([(self.PAGES[0].url, 1)])
+            next(verdicts)
+            end_others(dsn)
+            with pytest.raises(NoServerError):
+                next(verdicts)
 
     def test_of_a_store(self, dsn: str) -> None:
         for error in (None, ValueError()):
