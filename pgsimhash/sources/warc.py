@@ -86,9 +86,11 @@ class _Record(NamedTuple):
 
     @property
     def url(self) -> str:
+        return self._url("WARC-Target-URI")
+
+    def _url(self, header: str) -> str:
         # Some crawlers write the URL in angle brackets or with spaces.
-        url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
-        return url.replace(" ", "%20")
+        return self._header(header).removeprefix("<").removesuffix(">").replace(" ", "%20")
 
     def item(self, name: str, number: int, reading: Reading) -> PageItem | str:
         """Return the page, its failure, or why there is no page; empty if it is about the crawl."""
@@ -107,8 +109,11 @@ class _Record(NamedTuple):
                     return "revisits"
                 if declared and content_type(declared).get_content_type() not in _HTML_TYPES:
                     return _NO_HTML
-                # Its header may be missing.
-                status = "304" if _OK.fullmatch(status or "200") else status
+                if _OK.fullmatch(status or "200"):  # its header may be missing
+                    # With the body of another page, it may have changed.
+                    if self._url("WARC-Refers-To-Target-URI") not in ("", self.url):
+                        return "revisits of other URLs"
+                    status = "304"
             if status not in _NO_BODY and not _OK.fullmatch(status):
                 return "responses by their status"
         else:

@@ -61,6 +61,7 @@ SAME, UNMODIFIED = (
     f"http://netpreserve.org/warc/1.{version}/revisit/{profile}"
     for version, profile in enumerate(("identical-payload-digest", "server-not-modified"))
 )
+ORIGINAL = "WARC-Refers-To-Target-URI"
 TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-short-1"
 
 
@@ -78,6 +79,8 @@ TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-sho
     ({"kind": "revisit", "warc": {"WARC-Profile": "https://example.com/own"}}, "revisits"),
     ({"kind": "revisit", "warc": {"WARC-Profile": SAME}, "mime": "image/png"}, NO_HTML),
     ({"kind": "revisit", "warc": {"WARC-Profile": SAME}, "status": "302 Found"}, STATUS),
+    ({"kind": "revisit", "warc": {"WARC-Profile": SAME, ORIGINAL: "https://example.com/2"}},
+     "revisits of other URLs"),
     ({"status": "404 Not Found", "url": "https://example.com/" + "x" * 3000}, NO_HTML),
     # These are no pages that somebody could miss.
     ({"kind": "metadata", "mime": "text/html"}, None),
@@ -100,6 +103,10 @@ def test_other_records_are_skipped_and_counted(path: Path, other: Any, kind: str
       for profile in (SAME, UNMODIFIED) for more, is_gone in (
         ({"body": b""}, False), ({"body": b"", "mime": ""}, False),
         ({"status": "304 Not Modified"}, False), ({"status": "404 Not Found"}, True),
+        ({"warc": {"WARC-Profile": profile, ORIGINAL: "<https://example.com/>"}}, False),
+        # Pages that are gone have one body at all URLs.
+        ({"warc": {"WARC-Profile": profile, ORIGINAL: "https://example.com/2"},
+          "status": "404 Not Found"}, True),
     )),
 ])  # fmt: skip
 @pytest.mark.parametrize("zipped", [True, False])
