@@ -63,7 +63,7 @@ class Reading(NamedTuple):
         if self.base_url is None or inside is None:
             return plain.as_uri()
         place = plain.relative_to(inside).as_posix().removesuffix("index.html")
-        return f"{self.base_url.rstrip('/')}/{quote(place, safe=_OF_URLS)}"
+        return f"{self.base_url.rstrip('/')}/{quote(os.fsencode(place), safe=_OF_URLS)}"
 
     def skip(self, reason: str, *place: Any) -> None:
         """Count a skipped file or record; ``place`` has the other values of :class:`Skipped`."""

@@ -177,6 +177,12 @@ def test_a_file_is_read_again_under_another_url(store: Store, folder: Path) -> N
         assert [verdict.url for verdict in read] == expected
 
 
+def test_a_name_that_is_no_utf_8_has_a_url(store: Store, tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.html")).write_text(html(1))
+    (verdict,) = store.ingest_files([tmp_path], base_url="https://a.example")
+    assert (verdict.url, verdict.kind) == ("https://a.example/caf%E9.html", "new")
+
+
 def test_an_archive_that_selectors_cut_short_is_read_again(store: Store, tmp_path: Path) -> None:
     archive = lines(tmp_path / "crawl.jsonl", *(html(number) for number in range(3)))
     read = list(store.ingest_files([archive], ignore="p"))
