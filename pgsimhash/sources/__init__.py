@@ -88,7 +88,7 @@ def read_pages(
         skipped: counts, by kind, the files and records that are not pages.
         on_skipped: receives each of them, with its place and the reason.
         texts: whether to read plain texts, for a scheme such as "pgsimhash-text-1": "text" instead
-            of "html" where a line or row has both, and WET records instead of pages of archives.
+            of "html", and WET records instead of pages of archives.
     """
     check_paths(paths)
     check_number("max_bytes", max_bytes, 1, 2**63)

@@ -81,10 +81,9 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
     try:
         with pq.ParquetFile(file, buffer_size=_BUFFER, page_checksum_verification=True) as table:
             names = table.schema_arrow.names
-            content = {"html", "text"} if reading.texts else {"html"}
-            if "url" not in names or not content & {*names} or len({*names}) < len(names):
-                more = f'"html" ("text" needs {TEXT_SCHEME})'
-                expected = '"text" or "html"' if reading.texts else more
+            content = "text" if reading.texts else "html"
+            if not {"url", content} <= {*names} or len({*names}) < len(names):
+                expected = '"text"' if reading.texts else f'"html" ("text" needs {TEXT_SCHEME})'
                 problem = f'it has the columns {", ".join(names)}, not "url" and {expected}'
                 raise PageError("unreadable", problem)
             columns = [column for column in _COLUMNS if column in names]
@@ -121,18 +120,18 @@ def _row_page(batch: Any, row: int, place: str, number: int, reading: Reading) -
 
 def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePage:
     url = check_url(_checked(fields, "url").strip(), any_id=reading.texts)
-    is_text = reading.texts and (fields.get("text") is not None or "html" not in fields)
-    key = "text" if is_text else "html"
+    key = "text" if reading.texts else "html"
     if key not in fields and "text" in fields:
         raise PageError("unreadable", f'"html" is missing, and "text" needs {TEXT_SCHEME}')
     html = _checked(fields, key, (str, bytes))
     charset = None if fields.get("charset") is None else _checked(fields, "charset")
     time = fields.get("fetched_at")
     if time is not None:
-        text = time.isoformat() if isinstance(time, date) else _checked(fields, "fetched_at")
-        time = read_time(text)
-        if time is None and text:
-            raise PageError("unreadable", '"fetched_at" is not a time such as ISO 8601 defines')
+        text = time.isoformat() if isinstance(time, date) else time
+        time = read_time(text) if isinstance(text, str) else None
+        if time is None and text != "":
+            problem = f'"fetched_at" is not a time of ISO 8601 like 2026-11-25T12:00Z: {text!r:.80}'
+            raise PageError("unreadable", problem)
     etag, modified = (validator(fields.get(name)) for name in ("etag", "last_modified"))
     return SourcePage(url, html, charset, time, number, etag, modified)
 
