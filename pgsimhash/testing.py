@@ -105,7 +105,10 @@ def _embedded(stack: ExitStack) -> str:
 
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-", dir=folder_in_memory()))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    dsn = embedded.start(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        # With few buffers, a database is created and dropped faster.
+        patch.setattr(embedded, "memory_bytes", lambda: 1 << 30)
+        dsn = embedded.start(folder)
     stack.callback(embedded.leave, folder)
     with psycopg.connect(dsn, autocommit=True) as connection:
         for setting in _DURABILITY:
@@ -122,8 +125,10 @@ def fresh_database(server_dsn: str, template: str = "template0") -> Iterator[str
 
     name = sql.Identifier(f"pgsimhash_test_{uuid.uuid4().hex[:12]}")
     with psycopg.connect(server_dsn, autocommit=True) as connection:
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
-        connection.execute(statement.format(name, sql.Identifier(template)))
+        # Faster without durability; PostgreSQL 14 always copies files.
+        copied = "STRATEGY FILE_COPY" if connection.info.server_version >= 150000 else ""
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} {}")
+        connection.execute(statement.format(name, sql.Identifier(template), sql.SQL(copied)))
     try:
         yield conninfo.make_conninfo(server_dsn, dbname=name.as_string().strip('"'))
     finally:
@@ -169,12 +174,15 @@ def pgsimhash_server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def pgsimhash_template(pgsimhash_server: str) -> Iterator[str]:
     """The name of a database with the schema, which is copied for each test."""
+    import psycopg
     from psycopg import conninfo
 
     from pgsimhash.schema import migrate
 
     with fresh_database(pgsimhash_server) as dsn:
         migrate.upgrade(dsn)
+        # The first connection after changes writes the cache of the catalogue.
+        psycopg.connect(dsn).close()
         yield str(conninfo.conninfo_to_dict(dsn)["dbname"])
 
 
