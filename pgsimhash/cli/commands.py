@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC
 from typing import Any, Final
 
 import click
@@ -14,6 +15,8 @@ from pgsimhash.cli.dedup import dedup
 from pgsimhash.cli.pages import decide, find, find_many, fingerprint, ingest, should_fetch
 from pgsimhash.cli.schema import check, collection, migrate, status
 from pgsimhash.cli.upkeep import delete, expire, mark, policy, run
+
+_NO_SPACE: Final = (EDQUOT, EFBIG, ENOSPC)
 
 _SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
     "Pages": (ingest, decide, should_fetch),
@@ -89,6 +92,8 @@ def _errors_of_commands() -> Iterator[None]:
 
 def _failure(error: Exception) -> click.ClickException | None:
     """Return Click's error for an error, None for an unexpected one."""
+    if isinstance(error.__cause__, OSError) and error.__cause__.errno in _NO_SPACE:
+        error = error.__cause__
     message, code = show.printable(str(error).strip()), 3
     if isinstance(error, errors.PageError | errors.NotFoundError):
         code = 1

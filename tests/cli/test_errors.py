@@ -69,6 +69,21 @@ def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, folder: Path) -> N
     assert len(run("ingest", folder).lines) == 4
 
 
+def test_a_file_that_cannot_grow_is_no_wrong_option(run: Run, folder: Path) -> None:
+    run("collection", "create", "default")
+    limited = [
+        "sh",
+        "-c",
+        f'ulimit -f 1; {shlex.join(PGSIMHASH)} "$@"',
+        "sh",
+        "ingest",
+        str(folder),
+    ]
+    done = run_program(*limited, "--parquet", folder / "verdicts.parquet")
+    assert done.returncode == 3
+    assert "File too large; free space" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["status", "ingest", "ingest --parquet verdicts.parquet"])
 def test_a_closed_stdout_ends_with_its_own_code(run: Run, folder: Path, command: str) -> None:
     run("collection", "create", "default")
