@@ -16,7 +16,7 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from pgsimhash.db.schema_names import schema_of
+from pgsimhash.db.schema_names import SCHEMA, schema_of
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
@@ -278,10 +278,14 @@ def translated_sqlalchemy_errors() -> Iterator[None]:
 
     try:
         yield
-    except exc.OperationalError as error:
+    except exc.DBAPIError as error:
+        original: Any = error.orig
         if error.connection_invalidated:
-            raise LOST.about(error.orig) from error
-        raise no_connection(error.orig or error) from error
+            raise LOST.about(original) from error
+        # SQLAlchemy's own first statements can fail too.
+        if (original.sqlstate or "57P").startswith("57P"):
+            raise no_connection(original) from error
+        raise _translated(original, SCHEMA) from original
     except exc.ResourceClosedError:
         raise closed("connection") from None
     except (exc.InvalidRequestError, exc.TimeoutError, psycopg.ProgrammingError) as error:

@@ -23,7 +23,7 @@ from pgsimhash.schema import migrate
 from pgsimhash.sources import SourcePage
 from pgsimhash.sqlalchemy import Page
 from pgsimhash.testing import fresh_database
-from tests.database import end_others
+from tests.database import end_others, run_sql, with_setting
 from tests.refusals import because
 from tests.store.calls import CHANGES, READS, A, B
 from tests.store.connect.conftest import LENT, OWN, Blocking, Opened, engine_of, lent, of
@@ -32,6 +32,12 @@ from tests.store.pages import page, paragraph
 
 FAR = 2**63
 GONE = "postgresql://127.0.0.1:1/none"
+
+# SQLAlchemy calls it before the first transaction.
+SLOW = """
+    CREATE FUNCTION public.current_schema() RETURNS name LANGUAGE plpgsql
+    AS $$ BEGIN RAISE EXCEPTION 'timeout' USING ERRCODE = 'query_canceled'; END $$
+"""
 
 PAGES = [(f"https://c.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]
 WHEN = datetime.now(UTC) - timedelta(hours=1)
@@ -407,6 +413,13 @@ class TestWhatSqlalchemySays:
         session.close()
         with pytest.raises(StoreError, match="session is closed", check=because("closed")):
             store.find(0)
+
+    @pytest.mark.one_server("its nodes do not use the search_path")
+    def test_a_statement_of_its_own_that_times_out(self, dsn: str) -> None:
+        run_sql(dsn, SLOW)
+        engine = engine_of(with_setting(dsn, "search_path=public,pg_catalog"))
+        with pytest.raises(StoreError, match="raise statement_timeout", check=because("gave_up")):
+            connect(engine)
 
     def test_the_only_connection_of_an_engine_amid_a_transaction(self, url: sqlalchemy.URL) -> None:
         engine = sqlalchemy.create_engine(url, poolclass=StaticPool)
