@@ -30,7 +30,8 @@ from tests.conftest import ROOT
 from tests.crawl import PagesSpider
 from tests.database import run_sql
 from tests.forks import Run
-from tests.reading.test_workers import HANGING, readers
+from tests.reading.hanging import HANGING
+from tests.reading.test_workers import readers
 from tests.refusals import because
 from tests.store.content import transactions
 

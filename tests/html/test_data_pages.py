@@ -175,9 +175,10 @@ def test_names_of_what_content_is_about(name: str) -> None:
 
 
 def test_a_named_part_within_a_story_does_not_count_and_one_around_it_does() -> None:
+    story = [f"<p>{Stream(1).words(60)}</p>"] * 3
+    advert = Stream(2).words(40)
     for name in PARTS:
-        story = [f"<p>{Stream(1).words(60)}</p>" for _ in range(3)]
-        part = f'<div class="{name}"><p>{Stream(2).words(40)}</p></div>'
+        part = f'<div class="{name}"><p>{advert}</p></div>'
         inside = fingerprint(f"<main><h1>Tide</h1>{story[0]}{story[1]}{part}{story[2]}</main>")
         around = fingerprint(
             f'<main><h1>Tide</h1><div class="{name}">{"".join(story)}</div></main>'

@@ -3,7 +3,6 @@
 import math
 import os
 import random
-import re
 import signal
 import sys
 import time
@@ -16,32 +15,19 @@ import psutil
 import pytest
 
 from pgsimhash import ArgumentError, Store
-from pgsimhash.html import Article
 from pgsimhash.pages.records import PageFailure, PageRecord
 from pgsimhash.reading import processes
 from pgsimhash.reading.workers import extract, extract_many
-from pgsimhash.schemes import Scheme, ShingleWeights, read_text, register_scheme
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
 from tests.programs import run_program
+from tests.reading.hanging import HANGING
 
 
 def article(seed: int) -> str:
     rng = random.Random(seed)
     words = " ".join("".join(rng.choices("aeioumnrst", k=6)) for _ in range(60))
     return f"<html><title>Number {seed}</title><body><p>{words}</p></body></html>"
-
-
-def read_or_hang(html: bytes | str, url: str | None, charset: str | None) -> Article:
-    """Reads a page, very slowly if it says so; no signal handler runs meanwhile."""
-    if html == "hang":
-        re.match("(a|a)+$", "a" * 99 + "b")
-    made = read_text(html, url, charset)
-    made.title = str(os.getpid())
-    return made
-
-
-HANGING = register_scheme(Scheme("own-hanging", read_or_hang, ShingleWeights()))
 
 
 class Deadly:
@@ -232,12 +218,14 @@ class Counted:
             time.sleep(pause)
 
 
-@pytest.mark.parametrize(("size", "held"), [(0, 2 * 64 + 16), (1_000_000, 2 * 4 + 2)])
-def test_few_pages_are_held_at_a_time(size: int, held: int) -> None:
+@pytest.mark.parametrize(("count", "size", "held"), [
+    (300, 0, 2 * 64 + 16), (30, 1_000_000, 2 * 4 + 2),
+])  # fmt: skip
+def test_few_pages_are_held_at_a_time(count: int, size: int, held: int) -> None:
     source, most = Counted(), 0
-    for given, _ in enumerate(extract_many(source.pages(300, size), jobs=2)):
+    for given, _ in enumerate(extract_many(source.pages(count, size), jobs=2)):
         most = max(most, source.taken - given)
-    assert given == 299
+    assert given == count - 1
     assert 2 < most <= held
 
 

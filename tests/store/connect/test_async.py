@@ -23,7 +23,8 @@ from pgsimhash.sources import Pause, SourcePage
 from pgsimhash.store.async_store import AsyncStore, TaskBatcher
 from tests.database import end_others, run_sql, wait_for_a_lock
 from tests.programs import python
-from tests.reading.test_workers import HANGING, article, readers
+from tests.reading.hanging import HANGING
+from tests.reading.test_workers import article, readers
 from tests.store.calls import CHANGES, READS, A, B
 from tests.store.connect.conftest import LENT, OWN, over
 from tests.store.content import transactions, urls

@@ -269,22 +269,22 @@ PIECES = st.sampled_from(
 
 @database_examples(200)
 @given(st.lists(PIECES, max_size=6).map("".join) | st.text(max_size=9).filter(str.isprintable))
-def test_sql_accepts_the_selectors_that_python_does(dsn: str, text: str) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        state = None
-        try:
-            connection.execute("SELECT pgsimhash._check_selectors_1('content', %s)", [text])
-        except psycopg.Error as error:
-            state = error.sqlstate
-        refused = pytest.raises(ArgumentError) if state == "PS010" else nullcontext()
-        with refused:
-            check_selectors("content", text)
-            # What is accepted can be applied.
-            read_article("<p>text", selectors=Selectors(text))
-        row = connection.execute(
-            "SELECT pgsimhash._selectors_digest_1(%s, NULL)", [text]
-        ).fetchone()
-        assert row == (Selectors(text).digest if text else None,)
+def test_sql_accepts_the_selectors_that_python_does(
+    connection: psycopg.Connection, text: str
+) -> None:
+    connection.autocommit = True
+    state = None
+    try:
+        connection.execute("SELECT pgsimhash._check_selectors_1('content', %s)", [text])
+    except psycopg.Error as error:
+        state = error.sqlstate
+    refused = pytest.raises(ArgumentError) if state == "PS010" else nullcontext()
+    with refused:
+        check_selectors("content", text)
+        # What is accepted can be applied.
+        read_article("<p>text", selectors=Selectors(text))
+    row = connection.execute("SELECT pgsimhash._selectors_digest_1(%s, NULL)", [text]).fetchone()
+    assert row == (Selectors(text).digest if text else None,)
 
 
 PATTERNS = [
