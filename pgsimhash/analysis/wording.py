@@ -62,6 +62,11 @@ def readable(url: str) -> str:
     return re.sub("(?:%[89a-fA-F][0-9a-fA-F])+", decoded, url)
 
 
+def space_before(text: str) -> str:
+    """Return what is written between a run of text and the one that it follows."""
+    return "" if text.startswith((".", ",", ";", ":", "!", "?", ")")) else " "
+
+
 def share_in_words(part: int, whole: int) -> str:
     """Return a share as people say it: "1 in 4", "half", "nearly all"."""
     share = part / whole

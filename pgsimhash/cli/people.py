@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pgsimhash.analysis.wording import byte_size, counted, crawl_in_words, percent
+from pgsimhash.analysis.wording import byte_size, counted, crawl_in_words, percent, space_before
 from pgsimhash.cli import show
 from pgsimhash.cli.terminal import (
     ROWS,
@@ -98,7 +98,8 @@ def _styled(runs: Iterable[tuple[str, str]]) -> Text:
     for text, kind in runs:
         marked = {"gone": f"[-{text}-]", "new": f"{{+{text}+}}"}.get(kind, text)
         style = {"gone": "magenta strike", "new": "bold"}.get(kind, "")
-        line.append(marked if is_plain() else text, style).append(" ")
+        line.append(space_before(text) if line else "")
+        line.append(marked if is_plain() else text, style)
     return line
 
 
