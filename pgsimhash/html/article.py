@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from itertools import chain, compress
 from typing import Final
@@ -117,7 +117,7 @@ def article_of_tree(
         return "\n".join(lines(_LINKED.sub(" ", page.text())))
 
     if page.word_count <= PAGE_WORDS_MAX:
-        check_stand_in(head.title, text(), unlinked, _empty_ids(root))
+        check_stand_in(head.title, text(), unlinked, root)
     about = (head.title, head.canonical_url, head.language, page.structure)
     by_c = page if isinstance(page, NativePage) else None
     return Article(markdown, text, *about, words, by_c, is_missing, head.noindex, head.alternates)
@@ -236,14 +236,6 @@ def _show_only_text(page: NativePage | _WeighedPage) -> bool:
 def unmarked(lines: Iterable[str]) -> str:
     """Return lines of text as Markdown, a paragraph each."""
     return "\n\n".join([escape_start(escape(line)) for line in lines if line])
-
-
-def _empty_ids(root: HtmlElement) -> Iterator[str]:
-    """Yield the ids of the elements without text."""
-    filled = set[HtmlElement]()
-    for element in root.xpath("//*[text()[normalize-space()]]"):
-        _add_with_ancestors(element, filled)
-    yield from (element.get("id") for element in root.xpath("//*[@id]") if element not in filled)
 
 
 def _add_with_ancestors(element: HtmlElement, elements: set[HtmlElement]) -> None:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
@@ -105,8 +106,11 @@ _CHECK: Final = re.compile(
 _SENTENCE_WORDS: Final = 4  # titles and labels have fewer
 _SENTENCE_ENDS: Final = re.compile(r"[.!?:;\u3002\n]+")
 _PARTS: Final = re.compile(r"\s[|·•»/\u2013\u2014-]\s|\s*[|»]\s*|:\s|\n")
-_MOUNTS: Final = frozenset(
-    ["root", "app", "__next", "__nuxt", "___gatsby", "app-root", "react-root"]
+_MOUNTS: Final = ("root", "app", "__next", "__nuxt", "___gatsby", "app-root", "react-root")
+# Whether one of the first 100 of these elements has no text.
+_IS_SHELL: Final = etree.XPath(
+    f"boolean((//*[{' or '.join(f'@id = {name!r}' for name in _MOUNTS)}])[position() <= 100]"
+    "[not(.//text()[normalize-space()])])"
 )
 
 
@@ -218,7 +222,7 @@ def check_stand_in(
     title: str | None,
     text: str,
     unlinked: Callable[[], str],
-    empty_ids: Iterable[str | None] = (),
+    root: HtmlElement | None = None,
 ) -> None:
     """Raise a PageError if a page is an error page, a bot check or JavaScript-rendered.
 
@@ -239,7 +243,7 @@ def check_stand_in(
         return
     errors = [part for part in parts if _ERROR.fullmatch(part)]
     needs_script = _NEEDS_SCRIPT.search(content) is not None
-    is_shell = not _MOUNTS.isdisjoint(empty_ids)
+    is_shell = root is not None and bool(_IS_SHELL(root))
     if not (errors or is_check or needs_script or is_shell):
         return
     heading = first.strip().lower()
