@@ -14,12 +14,19 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.db.connection import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
-from pgsimhash.db.server_errors import BY_STATE, LOST, Translation, raised_by_schema, server_words
+from pgsimhash.db.server_errors import (
+    BY_STATE,
+    LOST,
+    Translation,
+    first_line,
+    raised_by_schema,
+    server_words,
+)
 from pgsimhash.errors import SchemaError, StoreError, install_command, invalid_argument
 from pgsimhash.schema.deployed import is_compatible, is_other_build
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
@@ -306,11 +313,13 @@ def refusals_translated() -> Iterator[None]:
     except DBAPIError as error:
         original: Any = error.orig
         # A project may use another driver than psycopg 3.
-        own_driver = isinstance(original, psycopg.Error)
-        words = server_words(original) if own_driver else str(original).strip()
+        words = server_words(original) if isinstance(original, psycopg.Error) else ""
+        words = words or first_line(original)
         state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
         translation = BY_STATE.get(state, _OTHER) if state != "42501" else _NOT_PERMITTED
-        if error.connection_invalidated:
+        # SQLAlchemy does not look for a lost connection in its first statements.
+        is_cut = isinstance(error, OperationalError) and (state or "57P").startswith("57P")
+        if error.connection_invalidated or is_cut:
             translation = LOST
         raise raised_by_schema(state, words) or translation.about(words) from error
 

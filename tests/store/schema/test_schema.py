@@ -18,7 +18,7 @@ from alembic.operations import Operations
 from psycopg import conninfo
 
 import pgsimhash.alembic
-from pgsimhash import SchemaError, StoreError, connect
+from pgsimhash import NoServerError, SchemaError, StoreError, connect
 from pgsimhash.db.schema_names import REVISION, read_sql
 from pgsimhash.hashing.bits import NEAR_MAX
 from pgsimhash.pages.policies import SETTINGS, MatchOptions
@@ -32,7 +32,9 @@ from pgsimhash.testing import url_of_dsn
 from tests.database import let, run_sql
 from tests.faults.cluster import programs
 from tests.programs import PGSIMHASH, run_program
+from tests.proxy import STATEMENTS
 from tests.refusals import because
+from tests.store.connect.conftest import behind_proxy
 
 
 def binary(name: str) -> Path:
@@ -361,6 +363,15 @@ class TestRefusals:
             migrate.upgrade(empty_dsn)
         # A connection that is still open causes a warning.
         gc.collect()
+
+    def test_a_lost_connection_is_told_apart(self, dsn: str) -> None:
+        with behind_proxy(dsn) as (between, there):
+            between.counts = STATEMENTS
+            for number in range(1, 12):
+                between.cut_before = between.commits + number
+                with pytest.raises(NoServerError, match=r"(lost|now): [\w ]") as caught:
+                    migrate.upgrade(there)
+                assert caught.value.reason == ("no_server" if number == 1 else "connection_lost")
 
     def test_a_copy_without_rows_is_detected(self, dsn: str, empty_dsn: str) -> None:
         copy = dump(dsn, options=["--schema-only"])
