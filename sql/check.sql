@@ -47,7 +47,8 @@ BEGIN
     IF slice = slices - 1 THEN
         last_page := 9223372036854775807;
     END IF;
-    -- A cluster could not run it with the variables of the function.
+    -- A cluster could not run it with the variables of the function. Each row is looked up by the
+    -- order of an index: the planner expects no row of a collection that is newer than its statistics.
     EXECUTE $query$
         SELECT array_agg(v::pgsimhash.violation ORDER BY v.reason, v.page_id)
         FROM (
@@ -72,33 +73,38 @@ BEGIN
                 LIMIT 1
             ) IS NULL
             UNION ALL
-            SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
-                AND p.duplicate_of IS NOT NULL
-                AND NOT EXISTS (
-                    SELECT FROM pgsimhash.pages AS o
+            SELECT CASE WHEN p.computed IS NULL THEN 'original_missing' ELSE 'distance_wrong' END,
+                p.page_id, p.url, p.simhash,
+                CASE WHEN p.computed IS NULL THEN 'the page becomes an original'
+                    ELSE 'the distance is computed again' END
+            FROM (
+                SELECT p.page_id, p.url, p.simhash, p.distance, (
+                    SELECT pgsimhash.hamming_distance(p.simhash, o.simhash)
+                    FROM pgsimhash.pages AS o
                     WHERE o.collection_id = $1
-                        AND o.page_id = p.duplicate_of
+                        AND o.page_id BETWEEN p.duplicate_of AND p.duplicate_of
                         AND o.page_id < p.page_id
-                )
-            UNION ALL
-            SELECT 'distance_wrong', p.page_id, p.url, p.simhash, 'the distance is computed again'
-            FROM pgsimhash.pages AS p
-            JOIN pgsimhash.pages AS o
-                ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
-            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
-                AND o.page_id < p.page_id
-                AND p.distance::integer
-                    IS DISTINCT FROM pgsimhash.hamming_distance(p.simhash, o.simhash)
+                    ORDER BY o.page_id
+                    LIMIT 1
+                ) AS computed
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                    AND p.duplicate_of IS NOT NULL
+                ORDER BY p.collection_id, p.page_id
+                OFFSET 0
+            ) AS p
+            WHERE p.computed IS NULL OR p.computed IS DISTINCT FROM p.distance::integer
             UNION ALL
             SELECT 'seen_orphaned', s.page_id, NULL, NULL, 'the row of last_seen is removed'
             FROM pgsimhash.last_seen AS s
             WHERE s.collection_id = $1 AND s.page_id BETWEEN $2 AND $3
-                AND NOT EXISTS (
-                    SELECT FROM pgsimhash.pages AS p
-                    WHERE p.collection_id = $1 AND p.page_id = s.page_id
-                )
+                AND (
+                    SELECT true
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = $1 AND p.page_id BETWEEN s.page_id AND s.page_id
+                    ORDER BY p.page_id
+                    LIMIT 1
+                ) IS NULL
         ) AS v
     $query$ INTO violations USING own_id, first_page, last_page;
     IF repair AND cardinality(violations) > 0 THEN

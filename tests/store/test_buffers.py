@@ -197,6 +197,23 @@ def test_expiry_a_slice_of_a_check_and_a_window(
     assert server.buffers(lambda _: server.connection.execute(statement)) <= most
 
 
+def test_a_check_of_a_collection_that_is_newer_than_the_statistics(dsn: str) -> None:
+    server = Server(dsn, "auto")
+    fill = FILL.replace("    1, 'https", "    %(own)s, 'https").replace(
+        "n - 1 END", "n - 1 + %(earlier)s END"
+    )
+    with server.connection:
+        for own, earlier in ((1, 0), (2, 4000)):
+            connect(server.connection, collection=f"collection {own}", create=True)
+            values = {"own": own, "earlier": earlier, "pages": 4000}
+            server.connection.execute(fill, values)
+            if own == 1:
+                server.connection.execute("VACUUM (ANALYZE)")
+        check = "SELECT count(*) FROM pgsimhash.check_collection(collection => 'collection 2')"
+        assert server.connection.execute(check).fetchone() == (0,)
+        assert server.read(lambda _: server.connection.execute(check)) <= 30_000
+
+
 CROWD: LiteralString = """
 INSERT INTO pgsimhash.pages (collection_id, url, simhash, signature_high, signature_low, indexed)
 SELECT 1, 'https://site' || n || '.example/', 7, hashint8extended(n, 3), hashint8extended(n, 4),
