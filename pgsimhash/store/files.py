@@ -111,7 +111,7 @@ class Files:
                     yield from self._pages(path, file)
 
     def _pages(self, path: Path, file: _Progress | None) -> Iterator[PageItem]:
-        source = shown(path) if file is None else file.path
+        source = shown(path)
         if file is not None and file.last_record is None:
             self._reading.skip(FILES_BEFORE, source)
             return

@@ -21,6 +21,7 @@ import pytest
 
 from pgsimhash import Store, connect, connect_async
 from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN
+from pgsimhash.sources.page import Skipped
 from tests.database import end_others, run_sql
 from tests.sources.content import ZSTD, record
 from tests.store.content import page_at
@@ -181,6 +182,19 @@ def test_a_name_that_is_no_utf_8_has_a_url(store: Store, tmp_path: Path) -> None
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.html")).write_text(html(1))
     (verdict,) = store.ingest_files([tmp_path], base_url="https://a.example")
     assert (verdict.url, verdict.kind) == ("https://a.example/caf%E9.html", "new")
+
+
+def test_verdicts_and_skipped_records_name_their_file_as_given(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    archive, failing = "crawl.warc.gz", record(warc={"WARC-Segment-Number": "1"})
+    Path(archive).write_bytes(record() + record(kind="revisit") + failing)
+    noted: list[Skipped] = []
+    for _ in range(2):  # the second one reads the last record again
+        read = list(store.ingest_files([archive], on_skipped=noted.append))
+        assert {verdict.source for verdict in read} == {archive}
+    assert {item.source for item in noted} == {archive}
 
 
 def test_an_archive_that_selectors_cut_short_is_read_again(store: Store, tmp_path: Path) -> None:
