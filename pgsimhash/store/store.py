@@ -235,6 +235,7 @@ class Store(Maintenance):
         Of URLs with one address, which differ in parameters that do not matter, only the first is
         to be fetched. It is one statement: give some thousands at a time.
         """
+        check_type(urls, Iterable, "urls are an iterable of strings")
         asked = list(map(self.collection.page_url, urls))
         rows = self._ask(
             "should_fetch_many", len(asked), older_than, "should_fetch_many", urls=asked

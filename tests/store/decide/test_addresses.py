@@ -164,6 +164,8 @@ def test_many_urls_of_one_address_are_one_fetch(store: Store, dsn: str) -> None:
     expected = [False, True, False, False, False, True, True]
     assert store.should_fetch_many(iter(asked)) == expected
     assert store.should_fetch_many([]) == []
+    with pytest.raises(ArgumentError, match="urls are an iterable"):
+        store.should_fetch_many(None)  # type: ignore[arg-type]
     assert store.should_fetch_many(asked, older_than=timedelta(0)) == [True] * len(asked)
     rows = run_sql(dsn, "SELECT url, is_due FROM pgsimhash.should_fetch_many(%s)", [asked])
     assert rows == list(zip(asked, expected, strict=True))
