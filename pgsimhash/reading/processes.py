@@ -117,7 +117,7 @@ class Worker(Generic[_Message, _Answer]):
             return "crashed"
         # The process closed its end of the pipe, so it is about to end.
         process = self._running.process
-        process.join(1.0)
+        process.join(START_SECONDS)
         return "no_memory" if process.exitcode == _NO_MEMORY else "crashed"
 
     def release(self) -> None:
