@@ -11,7 +11,7 @@ from pgsimhash.analysis.wording import readable, shortened
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.changes import WithWords
-    from pgsimhash.analysis.reports import Report
+    from pgsimhash.analysis.reports import Cause, Report
 
 KINDS: Final = {
     "new": "new",
@@ -94,9 +94,13 @@ def _middle_cut(text: str) -> str:
     return text if len(text) <= _URL else f"{text[: _URL // 2]}…{text[-_URL // 2 :]}"
 
 
-def told_apart(url: str, other: str) -> tuple[str, str]:
-    """Return two URLs in the order in which the first one has something of its own."""
-    return (url, other or url) if marked(url, other)[1] or not other else (other, url)
+def example(cause: Cause) -> tuple[str, str]:
+    """Return the URLs of a copy and its original, first the one that has the cause."""
+    url, other = cause.example
+    name = "" if cause.name.startswith("//") else cause.name.strip("/?=")
+    if other and (name not in url or not marked(url, other)[1]):
+        return other, url
+    return url, other or url
 
 
 def _equal(a: str, b: str) -> int:

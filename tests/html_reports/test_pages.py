@@ -24,7 +24,7 @@ from pgsimhash.html_reports import (
     report_page,
     web_link,
 )
-from pgsimhash.html_reports.drawing import marked
+from pgsimhash.html_reports.drawing import example, marked
 from pgsimhash.pages.records import PageRecord, RunRecord
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes.registry import DEFAULT_SCHEME
@@ -231,6 +231,20 @@ def test_what_differs_between_two_urls_is_marked(
     url: str, other: str, parts: tuple[str, str, str]
 ) -> None:
     assert marked(url, other) == parts
+
+
+@pytest.mark.parametrize(("name", "url", "other"), [
+    ("/print/", "https://a.example/print/x", "https://a.example/x?ref=1"),
+    ("?ref=", "https://a.example/x?ref=1", "https://a.example/x"),
+    ("//", "http://a.example/x", "https://a.example/x"),
+])  # fmt: skip
+def test_an_example_shows_the_cause_whichever_page_came_first(
+    name: str, url: str, other: str
+) -> None:
+    assert example(Cause(name, 1, (url, other))) == example(Cause(name, 1, (other, url)))
+    assert example(Cause(name, 1, (url, other))) == (url, other)
+    assert example(Cause("//b.example", 1, (url, "https://b.example/x")))[0] == url
+    assert example(Cause(name, 1, (url, ""))) == (url, url)
 
 
 def test_a_report_is_small_whatever_the_collection_has(store: Store) -> None:
