@@ -79,3 +79,12 @@ def crawls() -> Iterator[Run]:
         "scrapy.extensions.feedexport", "scrapy.extensions.remote_control",
     ) as run:  # fmt: skip
         yield run
+
+
+@pytest.fixture(scope="session")
+def with_alembic() -> Iterator[Run]:
+    """Runs Alembic."""
+    variables = {"PGSIMHASH_DSN": "host=nowhere.invalid", "PYTHONWARNINGS": "error"}
+    modules = ("alembic.config", "sqlalchemy.orm", "psycopg", "pgsimhash.schema.migrate")
+    with forking(*modules, **variables) as run:
+        yield run

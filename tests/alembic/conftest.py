@@ -1,7 +1,6 @@
 """A project with an Alembic history, made by `alembic init`, for each test."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from pgsimhash.testing import url_of_dsn
 from tests.database import run_sql
-from tests.forks import Run, forking
+from tests.forks import Run
 
 MODELS = """
 from sqlalchemy import BigInteger, Text
@@ -100,25 +99,17 @@ class Project:
 
 
 @pytest.fixture(scope="session")
-def run() -> Iterator[Run]:
-    variables = {"PGSIMHASH_DSN": "host=nowhere.invalid", "PYTHONWARNINGS": "error"}
-    modules = ("alembic.config", "sqlalchemy.orm", "psycopg", "pgsimhash.schema.migrate")
-    with forking(*modules, **variables) as lent:
-        yield lent
-
-
-@pytest.fixture(scope="session")
-def initialized(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
+def initialized(tmp_path_factory: pytest.TempPathFactory, with_alembic: Run) -> Path:
     """What `alembic init` makes, to be copied."""
     folder = tmp_path_factory.mktemp("initialized")
-    Project(folder, "", run).alembic("init", "history")
+    Project(folder, "", with_alembic).alembic("init", "history")
     return folder
 
 
 @pytest.fixture
-def project(empty_dsn: str, tmp_path: Path, initialized: Path, run: Run) -> Project:
+def project(empty_dsn: str, tmp_path: Path, initialized: Path, with_alembic: Run) -> Project:
     """A project with its own table, which its first revision creates."""
-    made = Project(tmp_path, empty_dsn, run)
+    made = Project(tmp_path, empty_dsn, with_alembic)
     shutil.copytree(initialized, tmp_path, dirs_exist_ok=True)
     url = url_of_dsn(empty_dsn).replace("%", "%%")
     made.change("alembic.ini", "driver://user:pass@localhost/dbname", url)

@@ -2,7 +2,6 @@
 
 import gc
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +30,7 @@ from pgsimhash.sqlalchemy import metadata
 from pgsimhash.testing import url_of_dsn
 from tests.database import let, run_sql
 from tests.faults.cluster import programs
+from tests.forks import Run
 from tests.programs import PGSIMHASH, run_program
 from tests.proxy import STATEMENTS
 from tests.refusals import because
@@ -68,12 +68,11 @@ def psql(dsn: str, script: str) -> None:
     ("pgsimhash", "22+21+21"), pytest.param("crawl", "5 choose 2", marks=pytest.mark.long),
 ])  # fmt: skip
 def test_the_three_routes_give_the_same_dump(
-    dsn: str, empty_dsn: str, schema: str, layout: str
+    dsn: str, empty_dsn: str, schema: str, layout: str, with_alembic: Run
 ) -> None:
     def alembic(*arguments: str) -> str:
         options = ("-x", f"schema={schema}", "-x", f"layout={layout}")
-        command = (sys.executable, "-m", "alembic", *options, *arguments)
-        done = run_program(*command, PGSIMHASH_DSN=empty_dsn)
+        done = with_alembic("alembic", *options, *arguments, PGSIMHASH_DSN=empty_dsn)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
@@ -115,7 +114,7 @@ def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
 
 
 def upgrade_with_ini(
-    folder: Path, url: str | None, *options: str, variable: str | None = None
+    run: Run, folder: Path, url: str | None, *options: str, variable: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """``alembic upgrade head`` in another project."""
     line = f"sqlalchemy.url = {url.replace('%', '%%')}\n" if url else ""
@@ -123,8 +122,7 @@ def upgrade_with_ini(
     ini.write_text(f"[alembic]\nscript_location = pgsimhash.migrations:.\n{line}")
     # An empty DSN counts as no DSN.
     variables = {"PGSIMHASH_DSN": variable or "", "PGSIMHASH_DATA_DIR": str(folder / "data")}
-    command = (sys.executable, "-m", "alembic", *options, "upgrade", "head")
-    return run_program(*command, folder=folder, **variables)
+    return run("alembic", *options, "upgrade", "head", folder=folder, **variables)
 
 
 NOWHERE = "host=nowhere.invalid"
@@ -132,20 +130,25 @@ NOWHERE = "host=nowhere.invalid"
 
 @pytest.mark.parametrize("which", ["x", "ini", "variable"])
 def test_alembic_migrates_the_database_it_is_told_and_says_which(
-    empty_dsn: str, tmp_path: Path, which: str
+    empty_dsn: str, tmp_path: Path, which: str, with_alembic: Run
 ) -> None:
     """A source with lower precedence names an unreachable database."""
     if which == "x":
         done = upgrade_with_ini(
-            tmp_path, f"postgresql://{NOWHERE}", "-x", f"dsn={empty_dsn}", variable=NOWHERE
+            with_alembic,
+            tmp_path,
+            f"postgresql://{NOWHERE}",
+            "-x",
+            f"dsn={empty_dsn}",
+            variable=NOWHERE,
         )
     elif which == "ini":
         # A password that needs quoting in an ini file.
         password = conninfo.conninfo_to_dict(empty_dsn).get("password") or "p@ss%word"
         url = url_of_dsn(conninfo.make_conninfo(empty_dsn, password=password))
-        done = upgrade_with_ini(tmp_path, url, variable=NOWHERE)
+        done = upgrade_with_ini(with_alembic, tmp_path, url, variable=NOWHERE)
     else:
-        done = upgrade_with_ini(tmp_path, None, variable=empty_dsn)
+        done = upgrade_with_ini(with_alembic, tmp_path, None, variable=empty_dsn)
     assert done.returncode == 0, done.stderr
     given = conninfo.conninfo_to_dict(empty_dsn)
     assert f"database {given['dbname']!r} on {given['host']!r}" in done.stderr
@@ -160,9 +163,9 @@ def test_alembic_migrates_the_database_it_is_told_and_says_which(
     ("postgresql://nowhere.invalid/x", "no PostgreSQL server answers"),
 ])  # fmt: skip
 def test_alembic_names_the_fix_where_no_database_can_be_migrated(
-    tmp_path: Path, url: str | None, advice: str
+    tmp_path: Path, url: str | None, advice: str, with_alembic: Run
 ) -> None:
-    done = upgrade_with_ini(tmp_path, url)
+    done = upgrade_with_ini(with_alembic, tmp_path, url)
     assert done.returncode != 0
     assert advice in done.stderr + done.stdout
     assert "cannot migrate" not in done.stderr + done.stdout
@@ -170,11 +173,13 @@ def test_alembic_names_the_fix_where_no_database_can_be_migrated(
     assert not (tmp_path / "data").exists()
 
 
-def test_alembic_migrates_the_embedded_server_by_its_name() -> None:
+def test_alembic_migrates_the_embedded_server_by_its_name(with_alembic: Run) -> None:
     # pytest's folders are private, and for root the server runs as another user.
     with tempfile.TemporaryDirectory(prefix="pgsimhash-") as name:
         folder = Path(name)
-        done = upgrade_with_ini(folder, f"postgresql://{NOWHERE}", "-x", "dsn=embedded")
+        done = upgrade_with_ini(
+            with_alembic, folder, f"postgresql://{NOWHERE}", "-x", "dsn=embedded"
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"database 'postgres' on '{folder}/data/postgres'" in done.stderr
         assert (folder / "data" / "postgres" / "PG_VERSION").exists()
