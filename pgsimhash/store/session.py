@@ -196,7 +196,8 @@ class Session:
         of a loop over ``clusters()`` wrote would be lost if it left the loop early.
         """
         with self._connection(loop=loop) as connection:
-            if connection in _in_transaction:
+            # An interrupt may have left it there.
+            if connection in _in_transaction and not is_idle(connection):
                 raise StoreError(
                     "wrong_transaction",
                     "another call is not finished, and its rollback would undo this write: "

@@ -1,9 +1,13 @@
-"""Each call loses its connection at each of its statements; then the same store repeats it."""
+"""Each call is broken at each of its statements, or lines; then the same store repeats it."""
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 from pgsimhash import NoServerError, Store, connect
+from pgsimhash.store import session
 from pgsimhash.testing import fresh_database
 from tests.database import run_sql
 from tests.proxy import STATEMENTS, Proxy
@@ -75,3 +79,35 @@ def test_each_call_can_be_repeated_by_the_same_store(
             assert store.collection.name == plain.collection.name
             assert list(store.check()) == []
         assert states(broken) == states(dsn)
+
+
+def interrupted(call: Callable[[], object], number: int) -> bool:
+    """Raise KeyboardInterrupt before a line of session.py; return whether there are so many."""
+    left = number
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != session.__file__:
+            return None
+        left -= event == "line"
+        if left == 0:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with suppress(KeyboardInterrupt):
+            call()
+    finally:
+        sys.settrace(before)
+    return left <= 0
+
+
+def test_a_store_is_usable_after_an_interrupt_at_any_line_of_its_session(store: Store) -> None:
+    lines = 0
+    while interrupted(lambda: store.add_page(A, 7), lines + 1):
+        lines += 1
+        assert store.add_page(B, 7).page_id is not None
+    assert lines > 30
