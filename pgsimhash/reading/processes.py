@@ -24,6 +24,7 @@ _Answer = TypeVar("_Answer")
 START_SECONDS = 60  # then a process will not start any more, as one that was stopped
 _SECONDS_MAX = 1e6  # what a pipe accepts
 _NO_MEMORY = 77  # the exit code of a process with too little memory for a message
+_KILLED = -9  # that of a process that was killed from outside
 
 
 class EndedError(Exception):
@@ -85,7 +86,8 @@ class Worker(Generic[_Message, _Answer]):
             return self._started()
         except (EOFError, OSError, RuntimeError) as error:
             reason = self._why()
-            if self._is_closed or reason != "crashed":
+            was_killed = self._running is not None and self._running.process.exitcode == _KILLED
+            if self._is_closed or was_killed or reason != "crashed":
                 raise EndedError(reason) from None
             raise no_process(error) from error
 
@@ -117,7 +119,7 @@ class Worker(Generic[_Message, _Answer]):
             return "crashed"
         # The process closed its end of the pipe, so it is about to end.
         process = self._running.process
-        process.join(START_SECONDS)
+        process.join(10.0)
         return "no_memory" if process.exitcode == _NO_MEMORY else "crashed"
 
     def release(self) -> None:

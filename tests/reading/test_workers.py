@@ -198,6 +198,17 @@ def test_a_process_that_is_stopped_while_it_starts_is_waited_for_in_vain(
     assert readers() == []
 
 
+def kill_at_once() -> Callable[[int], int]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return abs
+
+
+def test_a_process_that_is_killed_while_it_starts_costs_one_message() -> None:
+    worker: processes.Worker[int, int] = processes.Worker(kill_at_once, ())
+    with pytest.raises(processes.EndedError, match="crashed"):
+        worker.ask(-5)
+
+
 def test_an_abandoned_iterator_leaves_no_process() -> None:
     before = readers()
     pages = [page(1), *(page(number, "hang") for number in range(2, 40))]
