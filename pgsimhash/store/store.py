@@ -37,7 +37,7 @@ from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import CANONICAL, Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import check_paths
-from pgsimhash.sources.page import OnSkipped, Reading, plain_path
+from pgsimhash.sources.page import OnSkipped, Reading, plain_path, shown
 from pgsimhash.store import batches
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.ingest import Ingest, sent_options
@@ -431,6 +431,11 @@ class Store(Maintenance):
             raise invalid_argument(f"base_url is a URL with a host, not {base_url!r:.80}")
         paths = list(paths)
         folders = tuple(plain_path(Path(path)) for path in paths if isinstance(path, str | Path))
+        for path in () if base_url is None else folders:
+            if not path.is_dir():
+                raise invalid_argument(
+                    f"base_url is the URL of folders, and {shown(path)} is none: give its folder"
+                )
         counts = Counter[str]() if skipped is None else skipped
         reading = Reading(max_bytes, counts, texts, on_skipped, base_url, folders)
         files = Files(self._session, self._ingest.see, reread, reading, stdin)
