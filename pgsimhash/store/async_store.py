@@ -198,8 +198,10 @@ class AsyncStore:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await asyncio.to_thread(self._reader.close)
-        await self.run_sync(Store.__exit__, *error)
+        try:
+            await asyncio.to_thread(self._reader.close)
+        finally:
+            await self.run_sync(Store.__exit__, *error)
 
     async def close(self) -> None:
         """Close the connections that the store opened, and stop its processes."""

@@ -90,9 +90,11 @@ class Store(Maintenance):
         return self
 
     def __exit__(self, error: object = None, *_: object) -> None:
-        if error is None:
-            self._ingest.end_runs()
-        self._session.connections.close()
+        try:
+            if error is None:
+                self._ingest.end_runs()
+        finally:
+            self._session.connections.close()
 
     def close(self) -> None:
         """Close the connections that the store opened; those in use close after their call.

@@ -1,5 +1,6 @@
 """Transient faults are invisible: a call is retried, and takes effect once."""
 
+import asyncio
 import logging
 import signal
 import threading
@@ -8,8 +9,9 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from pgsimhash import NoServerError, Store, StoreError, connect
+from pgsimhash import NoServerError, Store, StoreError, connect, connect_async
 from tests.database import end_others, run_sql
+from tests.programs import wait_until
 from tests.refusals import because
 from tests.store.connect.conftest import OWN, Opened, behind_proxy, engine_of, lent, of
 from tests.store.content import content
@@ -181,3 +183,42 @@ class TestAbortedTransactions:
             connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
             with pytest.raises(StoreError, check=because("gave_up")):
                 list(store.add_pages(PAGES, distance=0))
+
+
+def is_disconnected(dsn: str) -> bool:
+    others = "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgsimhash'"
+    return run_sql(dsn, f"{others} AND datname = current_database()") == [(True,)]
+
+
+class TestInterruptedClose:
+    """It closes the connections."""
+
+    def test_while_it_ends_a_run(self, dsn: str) -> None:
+        def handler(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        store = connect(dsn)
+        store.start_run("mine")
+        store.add_page(*PAGES[0])
+        before = signal.signal(signal.SIGALRM, handler)
+        with psycopg.connect(dsn) as other:
+            other.execute("LOCK pgsimhash.runs")
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
+                with pytest.raises(KeyboardInterrupt):
+                    store.close()
+            finally:
+                signal.signal(signal.SIGALRM, before)
+            wait_until(lambda: is_disconnected(dsn))
+
+    def test_while_it_ends_processes(self, dsn: str) -> None:
+        async def cancel() -> None:
+            store = await connect_async(dsn)
+            closing = asyncio.create_task(store.close())
+            await asyncio.sleep(0)
+            closing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await closing
+            await asyncio.to_thread(wait_until, lambda: is_disconnected(dsn))
+
+        asyncio.run(cancel())
