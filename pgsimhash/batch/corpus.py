@@ -21,12 +21,13 @@ from pgsimhash.batch.originals import (
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import replacing
-from pgsimhash.schemes.texts import scheme_for_texts
+from pgsimhash.schemes.texts import batches, scheme_for_texts
 from pgsimhash.search.pairs import Compared
-from pgsimhash.sources.rows import line_fields
+from pgsimhash.sources.rows import BUFFER, line_fields
 from pgsimhash.sources.streams import DamagedError, stream_of
 
 ROWS: Final = 1 << 14  # rows in memory at once
+BYTES: Final = 1 << 25  # about as many bytes of rows
 
 Progress = tuple[int, int]  # rows or bytes so far, and of the whole file
 
@@ -122,7 +123,7 @@ def _parquet(path: Path, *columns: str) -> tuple[Any, Any]:
 
     parquet: Any = module
     with parquet.translated_errors(path, "read as a Parquet file"):
-        file = parquet.pq.ParquetFile(path)
+        file = parquet.pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
     names = file.schema_arrow.names
     for column in columns:
         if names.count(column) != 1:
@@ -149,21 +150,25 @@ def _chunks(
     """Yield parts of a file: rows, the values of a column in ``most`` of them, the progress."""
     if _is_parquet(path):
         parquet, file = _parquet(path)
-        done, total = 0, file.metadata.num_rows
+        known = file.metadata
+        done, total = 0, known.num_rows
+        size = sum(known.row_group(at).total_byte_size for at in range(known.num_row_groups))
+        most_rows = max(1, min(ROWS, BYTES * total // max(size, 1)))
         with parquet.translated_errors(path, "read"):
-            for batch in file.iter_batches(ROWS, columns=column and [column]):
+            for batch in file.iter_batches(most_rows, columns=column and [column]):
                 done += len(batch)
                 values = batch.column(column).to_pylist()[:: _step(batch, most)] if column else []
                 yield batch, values, (done, total)
         return
     with path.open("rb") as file:
-        lines = enumerate(iter(partial(stream_of(file).readline, sys.maxsize), b""), 1)
-        filled = (numbered for numbered in lines if numbered[1].strip())
+        lines, number = iter(partial(stream_of(file).readline, sys.maxsize), b""), 0
         try:
-            while part := list(islice(filled, ROWS)):
-                picked = part[:: _step(part, most)] if column else []
+            for part in batches(lines, ROWS, BYTES):
+                rows = [(at, line) for at, line in enumerate(part, number + 1) if line.strip()]
+                number += len(part)
+                picked = rows[:: _step(rows, most)] if column else []
                 values = [_fields(path, *numbered).get(str(column)) for numbered in picked]
-                yield [line for _, line in part], values, (file.tell(), path.stat().st_size)
+                yield [line for _, line in rows], values, (file.tell(), path.stat().st_size)
         except DamagedError as error:
             raise ArgumentError("invalid_file", f"{path} cannot be read: {error}") from None
 
@@ -177,7 +182,7 @@ def _fields(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _step(rows: Sequence[Any], most: int) -> int:
-    return 1 + (len(rows) - 1) // most
+    return 1 + max(len(rows) - 1, 0) // most
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.hashes import murmur3_64
@@ -26,6 +26,8 @@ from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_sc
 BATCH_TEXTS: Final = 64  # texts read before the first simhash is yielded
 BATCH_CHARS: Final = 1_000_000  # characters of these texts together, without the last one
 START_CHARS: Final = 1_000  # characters of a text, enough to compare lengths
+
+Data = TypeVar("Data", str, bytes)
 
 
 class TextVote(NamedTuple):
@@ -109,16 +111,18 @@ def vote_texts(texts: Iterable[str], scheme: Scheme, jobs: int = 1) -> Iterator[
 
     The C extension reads batches of texts in this many threads.
     """
-    yield from chain.from_iterable(in_threads(partial(_votes, scheme), _batches(texts), jobs))
+    parts = batches(texts, BATCH_TEXTS, BATCH_CHARS)
+    yield from chain.from_iterable(in_threads(partial(_votes, scheme), parts, jobs))
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
+def batches(items: Iterable[Data], most: int, sizes: int) -> Iterator[list[Data]]:
+    """Yield lists of ``most`` items, or fewer with ``sizes`` characters before the last one."""
+    batch: list[Data] = []
     size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if len(batch) == BATCH_TEXTS or size > BATCH_CHARS:
+    for item in items:
+        batch.append(item)
+        size += len(item)
+        if len(batch) == most or size > sizes:
             yield batch
             batch, size = [], 0
     if batch:

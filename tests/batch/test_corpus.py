@@ -90,6 +90,23 @@ def test_the_first_of_near_duplicates_stays(
     assert len(seen) == 8
 
 
+def test_long_rows_are_read_in_smaller_parts(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / f"a{suffix}", made_rows(400))
+    whole = dedup(path, tmp_path / f"whole{suffix}", text="body")
+    monkeypatch.setattr(corpus, "BYTES", 20_000)
+    seen: list[tuple[int, int]] = []
+    outcome = dedup(
+        path,
+        tmp_path / f"parts{suffix}",
+        text="body",
+        progress=lambda *numbers: seen.append(numbers),
+    )
+    assert outcome == whole
+    assert len(seen) > 5
+
+
 def test_ids_of_any_form_and_numbers_of_rows(tmp_path: Path) -> None:
     story = " ".join(f"word{n}" for n in range(60))
     rows = [{"id": {"a": number}, "text": story} for number in range(3)]
