@@ -35,7 +35,6 @@ for number, file in enumerate([os.devnull, *files]):
 os.chdir(folder)
 os.environ.clear()
 os.environ.update(environment)
-sys.modules.pop(module, None)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
@@ -74,7 +73,7 @@ def forking(*modules: str, **variables: str) -> Iterator[Run]:
 def crawls() -> Iterator[Run]:
     """Runs crawls of ``tests.crawl``."""
     with forking(
-        "tests.crawl", "pgsimhash.scrapy", "pgsimhash.reading.workers", "pgsimhash.store.store",
+        "scrapy.crawler", "pgsimhash.scrapy", "pgsimhash.reading.workers", "pgsimhash.store.store",
         "scrapy.core.downloader.handlers.http11", "scrapy.downloadermiddlewares.cookies",
         "scrapy.extensions.feedexport", "scrapy.extensions.remote_control",
     ) as run:  # fmt: skip
