@@ -95,10 +95,10 @@ class SIMHASH(TypeDecorator[int]):
 
     Args:
         layout: the name of the column's layout, such as "22+21+21"; without one, ``within`` cannot
-            search it. The column's table gets a generated column such as ``<name>_bits_63_42`` for
-            each permutation of the layout, an index on the simhash, and one on each prefix together
-            with the simhash. The naming convention of the metadata names them, by default
-            ``ix_<table>_<name>_bits_63_42``. No object of the ORM loads the prefixes.
+            search it. The column's table gets a generated column such as ``<name>_prefix_63_42``
+            for each permutation of the layout, an index on the simhash, and one on each prefix
+            together with the simhash. The naming convention of the metadata names them, by default
+            ``ix_<table>_<name>_prefix_63_42``. No object of the ORM loads the prefixes.
     """
 
     impl = BigInteger
@@ -152,7 +152,7 @@ def prefix_name(name: str, permutation: Permutation) -> str:
     It says which bits, so that columns of another layout have other names.
     """
     bits = (f"_{block.shift + block.width - 1}_{block.shift}" for block in permutation.leading)
-    return f"{name}_bits{''.join(bits)}"
+    return f"{name}_prefix{''.join(bits)}"
 
 
 class _Distance(FunctionElement[int]):

@@ -35,7 +35,7 @@ ORDER BY 1
 
 NAMES = [
     "ix_articles_simhash",
-    *(f"ix_articles_simhash_bits_{bits}" for bits in ("20_0", "41_21", "63_42")),
+    *(f"ix_articles_simhash_prefix_{bits}" for bits in ("20_0", "41_21", "63_42")),
 ]
 
 
@@ -143,7 +143,7 @@ def test_another_layout_makes_other_columns(project: Project) -> None:
         "WHERE table_name = 'articles' AND is_generated = 'ALWAYS' ORDER BY 1"
     )
     bits = ("15_0", "31_16", "47_32", "63_48")
-    assert computed == [(f"simhash_bits_{each}",) for each in bits]
+    assert computed == [(f"simhash_prefix_{each}",) for each in bits]
 
 
 def test_names_follow_the_projects_convention_and_schema(project: Project) -> None:

@@ -60,7 +60,7 @@ def test_the_indexes_are_built_apart_from_the_columns(example: Path, empty_dsn: 
     run_commands(["alembic upgrade head", "alembic check"], empty_dsn, example)
     assert run_sql(empty_dsn, indexes) == [
         ("ix_articles_simhash",),
-        *((f"ix_articles_simhash_bits_{bits}",) for bits in ("20_0", "41_21", "63_42")),
+        *((f"ix_articles_simhash_prefix_{bits}",) for bits in ("20_0", "41_21", "63_42")),
     ]
     run_commands(["alembic downgrade 0003"], empty_dsn, example)
     assert run_sql(empty_dsn, indexes) == []

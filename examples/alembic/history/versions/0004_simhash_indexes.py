@@ -7,9 +7,9 @@ down_revision = "0003"
 
 INDEXES = {
     "ix_articles_simhash": ["simhash"],
-    "ix_articles_simhash_bits_63_42": ["simhash_bits_63_42", "simhash"],
-    "ix_articles_simhash_bits_41_21": ["simhash_bits_41_21", "simhash"],
-    "ix_articles_simhash_bits_20_0": ["simhash_bits_20_0", "simhash"],
+    "ix_articles_simhash_prefix_63_42": ["simhash_prefix_63_42", "simhash"],
+    "ix_articles_simhash_prefix_41_21": ["simhash_prefix_41_21", "simhash"],
+    "ix_articles_simhash_prefix_20_0": ["simhash_prefix_20_0", "simhash"],
 }
 
 
