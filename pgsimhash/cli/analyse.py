@@ -89,9 +89,13 @@ def explain(
 
 @analyse.command()
 @click.argument("url")
+@click.option(
+    "--diff/--no-diff", default=True, show_default=True,
+    help="Whether to compare the words too, of stored Markdown.",
+)  # fmt: skip
 @options.html_page
 @options.with_store
-def history(store: pgsimhash.Store, url: str, output: Path | None) -> None:
+def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -> None:
     """Show how a page changed over time.
 
     Prints a JSON line for each version, in order of arrival. A change is "same" for an equal text,
@@ -99,7 +103,7 @@ def history(store: pgsimhash.Store, url: str, output: Path | None) -> None:
     template at up to 8. "removed" and "added" are words, if Markdown is stored. "seen_at" is when a
     version was last seen. Exits with 1 if the page is unknown.
     """
-    versions = analysis.versions(store, url)
+    versions = analysis.versions(store, url, markdown=diff)
     if show.for_people():
         people.history(versions)
     else:
