@@ -15,7 +15,7 @@ from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of, blocks
 from pgsimhash.analysis.changes import known_distance, stored_versions
 from pgsimhash.analysis.skyline import SMALL_PRINT, places
 from pgsimhash.analysis.wording import counted, listed, percent, shortened
-from pgsimhash.errors import NotFoundError, invalid_argument
+from pgsimhash.errors import NotFoundError, PageError, invalid_argument
 from pgsimhash.hashing.bits import (
     BITS,
     IDENTICAL_MAX,
@@ -194,16 +194,19 @@ def compare_pages(
         raise invalid_argument("the scheme is the store's: give one of both")
     limit = limit if distance is None else check_distance(distance, layout.distances[-1])
 
-    def side(page: SourcePage | BytesLike | str | int) -> Side:
+    def side(name: str, page: SourcePage | BytesLike | str | int) -> Side:
         if isinstance(page, int):
             return Side(check_simhash(page))
         if store is not None and isinstance(page, str):
             return _stored_side(store, page)
         if store is not None and isinstance(page, SourcePage):
             page = store._selected(page, {}, store._rules())
-        return _read_side(page, recipe)
+        try:
+            return _read_side(page, recipe)
+        except PageError as error:
+            raise PageError(error.reason, f"page {name}: {error}") from error
 
-    first, second = side(a), side(b)
+    first, second = side("A", a), side("B", b)
     found = compared(first, second, recipe, layout, limit)
     named = "" if store is None else _named(store, first, second)
     cuts = [

@@ -73,8 +73,10 @@ def test_the_reason_and_the_distance_of_a_match(
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
     with pytest.raises(PageError, check=because("too_large")):
         compare_pages(b"x" * 10_000_001, 0)
-    with pytest.raises(PageError, check=because("invalid_url")):
+    with pytest.raises(PageError, match="page A: ", check=because("invalid_url")):
         compare_pages(SourcePage("not a URL", b"<p>x"), 0)
+    with pytest.raises(PageError, match="page B: ", check=because("too_short")):
+        compare_pages(0, b"<p>x")
     for bad in (-1, 2**64):
         with pytest.raises(ArgumentError):
             compare_pages(bad, 0)
