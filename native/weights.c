@@ -86,6 +86,18 @@ static bool show_blocks(Page *page, const Tree *tree, const double *features, Ar
     return true;
 }
 
+/* Return the place above a block and what is above it in the same main or article element. */
+static int32_t place_above(const Page *page, int32_t block) {
+    const Element *elements = elements_of(page);
+    int32_t around = page->block_owners[block], above = 0;
+    while (around && !(elements[around].flags & (IS_MAIN | IS_ARTICLE)))
+        around = parent_of(elements, around);
+    while (above < block && !(around && page->block_owners[above] >= around &&
+                              page->block_owners[above] < elements[around].end))
+        above++;
+    return above < block ? above - 1 : block;
+}
+
 /* _show_notes() */
 static bool show_notes(Page *page, const Tree *tree, const double *features, Arena *arena) {
     int32_t count = page->block_count, first = count, last = 0, title = count;
@@ -105,6 +117,7 @@ static bool show_notes(Page *page, const Tree *tree, const double *features, Are
     }
     if (!sum_below(page, arena, shown, seen)) return false;
     if (title > first) title = first;
+    int32_t above = first < count ? place_above(page, first) : count;
     for (int32_t i = 0; i < count; i++) {
         int32_t owner = page->block_owners[i], around = tree->note[owner];
         const double *levels = tree->levels + (size_t)owner * LEVELS;
@@ -112,18 +125,19 @@ static bool show_notes(Page *page, const Tree *tree, const double *features, Are
             page->linked[i] > LINKS * page->counts[i])
             continue;
         double over = larger(levels[LEVEL_HIDDEN_NAMES], levels[LEVEL_OVERLAY_NAMES]);
+        double beside = larger(levels[LEVEL_BESIDE_NAMES], levels[LEVEL_BESIDE_TAGS]);
         bool is_in_text;
         if (around) {
             double most = LINKS * (tree->words[around] - tree->linked[around]);
             is_in_text = (title < i && i < last) || (around > 1 && seen[around] > most);
         } else if (levels[LEVEL_IN_ARTICLE] > 0.0 &&
                    larger(levels[LEVEL_FOOTER_NAMES], levels[LEVEL_FOOTER_TAG]) > 0.5) {
-            over = larger(over, larger(levels[LEVEL_BESIDE_NAMES], levels[LEVEL_BESIDE_TAGS]));
-            is_in_text = first < i && letters[i] >= SENTENCE_WORDS && over <= 0.5 &&
+            is_in_text = first < i && letters[i] >= SENTENCE_WORDS && larger(over, beside) <= 0.5 &&
                          page->linked[i] <= FOOTER_LINKS * page->counts[i];
         } else {
-            is_in_text = first < i && i < last && page->counts[i] >= SENTENCE_WORDS &&
-                         !tree->in_frame[owner] && over <= 0.5;
+            is_in_text = above < i && i < last && page->counts[i] >= SENTENCE_WORDS &&
+                         !tree->in_frame[owner] &&
+                         (first < i ? over : larger(over, beside)) <= 0.5;
         }
         if (is_in_text) page->shown[page->block_places[i]] = 1;
     }

@@ -272,8 +272,9 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
 def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
     """Show what has little weight in the main content, and a reader would miss.
 
-    That are sentences between shown blocks, and in the footers of articles, and notes: corrections,
-    warnings and leads. These are also shown below the h1, and in an element of which most is shown.
+    That are sentences between shown blocks, above them in their main or article element, and in the
+    footers of articles, and notes: corrections, warnings and leads. These are also shown below the
+    h1, and in an element of which most is shown.
     """
     seen = [0] * len(elements)
     for block in blocks:
@@ -284,6 +285,11 @@ def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
     first, last = (shown[0], shown[-1]) if shown else (0, 0)
     titles = (at for at, block in enumerate(blocks) if block.element.tag == "h1")
     title = min(first, next(titles, first))
+    around = blocks[first].element
+    while around.place and around.tag not in ("main", "article"):
+        around = around.parent
+    inside = (at for at in range(first) if around.place and around.holds(blocks[at].element))
+    above = next(inside, first + 1) - 1
     for at, block in enumerate(blocks):
         element, count = block.element, len(block.words)
         if block.is_apart or block.has_notice or block.linked > _LINKS * count:
@@ -297,13 +303,13 @@ def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
         else:
             levels = element.levels
             over = max(levels["hidden_names"], levels["overlay_names"])
+            over_or_beside = max(over, levels["beside_names"], levels["beside_tags"])
             if levels["in_article"] and max(levels["footer_names"], levels["footer_tag"]) > 0.5:
-                over = max(over, levels["beside_names"], levels["beside_tags"])
-                is_free = over <= 0.5 and block.linked <= _FOOTER_LINKS * count
+                is_free = over_or_beside <= 0.5 and block.linked <= _FOOTER_LINKS * count
                 is_in_text = is_free and first < at and block.kinds.count(WORD) >= _SENTENCE_WORDS
             else:
-                is_free = over <= 0.5 and not element.in_frame
-                is_in_text = is_free and first < at < last and count >= _SENTENCE_WORDS
+                is_free = (over if first < at else over_or_beside) <= 0.5 and not element.in_frame
+                is_in_text = is_free and above < at < last and count >= _SENTENCE_WORDS
         block.shown = block.shown or is_in_text
 
 

@@ -291,6 +291,20 @@ def test_sentences_within_an_article_are_shown(box: str) -> None:
     assert NOTE in read_article(story(between=box.format(NOTE))).text
 
 
+@pytest.mark.parametrize("tag", ["main", "article"])
+def test_sentences_above_the_title_in_main_and_articles_are_shown(tag: str) -> None:
+    def page(above: str) -> str:
+        whole = story().replace("<article>", f"<{tag}>{above}").replace("</article>", f"</{tag}>")
+        return f"<p>{FOOTER}</p>{whole}"
+
+    for box in ("<p>{}</p>", "<div><p class=x7>{}</p></div>"):
+        assert NOTE in read_article(page(box.format(NOTE))).text
+    for box in ("<aside><p>{}</p></aside>", "<div class=sidebar>{}</div>", "<p><a>{}</a></p>"):
+        assert NOTE not in read_article(page(box.format(NOTE))).text
+    assert "Boats and pianos" not in read_article(page("<p>Boats and pianos</p>")).text
+    assert FOOTER not in read_article(page("")).text
+
+
 def test_sentences_in_the_footer_of_an_article_are_shown_and_its_dates_are_not() -> None:
     for box in ("<footer><p>{}</p></footer>", "<div class=entry-footer><p class=note>{}</p></div>"):
         for note in (NOTE, "First published on May 19, 2019, changed on June 3, 2020"):
