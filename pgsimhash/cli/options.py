@@ -12,7 +12,7 @@ import click
 from pgsimhash import connect
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
-from pgsimhash.hashing.bits import parse_simhash
+from pgsimhash.hashing.bits import LEVELS, parse_simhash
 from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
 from pgsimhash.pages.selectors import check_selectors
 from pgsimhash.pages.values import parse_age
@@ -126,14 +126,22 @@ def scheme(default: str) -> Option:
     return click.option("--scheme", type=click.Choice(BUILT_IN), help=help_text)
 
 
+class _Distance(click.IntRange):
+    """A number of bits, or the name of a level of similarity."""
+
+    name = "bits|close|loose"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return super().convert(LEVELS.get(value, value), param, ctx)
+
+
 def distance(default: str) -> Option:
     """Return ``--distance``; ``default`` describes its default."""
     return click.option(
         "--distance",
-        type=click.IntRange(0, DEFAULT_LAYOUT.distances[-1]),
-        metavar="BITS",
+        type=_Distance(0, DEFAULT_LAYOUT.distances[-1]),
         show_default=default,
-        help="The largest number of differing bits.",
+        help="The largest number of differing bits, or close (1) or loose (6).",
     )
 
 

@@ -33,6 +33,12 @@ class Column(Protocol):
 
 Band = Literal["duplicate", "near", "different"]
 
+LEVELS: Final[Mapping[str, int]] = {"close": 1, "loose": 6}
+"""The largest distances at which 98% and 90% of the bits are equal.
+
+They grade matches of the interoperable scheme; :func:`band` grades copies of pages.
+"""
+
 _TOP: Final = 1 << BITS
 _SIGN: Final = 1 << (BITS - 1)
 _NO_COLUMNS: Final = (str, bytes, bytearray, memoryview, Mapping)

@@ -104,9 +104,9 @@ RULES: Final[dict[str, Score]] = {
 }
 """The rules for the canonical page, by name.
 
-``linked`` takes the page that most canonical links of the cluster name; its own link does not count
-if it has parameters or is for printers. ``indexed`` takes one without noindex, ``plain-url`` one
-without parameters and not for printers, ``longest`` the page with most features.
+``linked`` takes the page that most canonical links of the cluster name, ``indexed`` one without
+noindex, ``plain-url`` one without parameters and not for printers, ``longest`` the page with most
+features.
 """
 
 CANONICAL: Final = ("linked", "indexed", "https", "plain-url", "shortest-url")
@@ -136,11 +136,7 @@ def check_linkage(linkage: str) -> None:
 
 def make_cluster(pages: Sequence[ClusterPage], score: Score) -> Cluster:
     """Return the cluster of ``pages``, given in the order of their ids."""
-    links = Counter(
-        page.canonical_url
-        for page in pages
-        if page.canonical_url != page.url or not _COPY.search(page.url)
-    )
+    links = Counter(page.canonical_url for page in pages)
     counted = [
         replace(page, links=links[page.url]) if page.url in links else page for page in pages
     ]

@@ -95,16 +95,6 @@ def test_what_a_shop_has_to_mend(store: Store, dsn: str) -> None:
     assert "20 pages ask search engines not to list them" in report_page(report)
 
 
-def test_an_address_of_a_session_does_not_stand_for_a_page_by_its_own_link(store: Store) -> None:
-    urls = [f"{SHOP}/p{end}" for end in (";jsessionid=1", "?sid=1", "")]
-    for url, link in zip(urls, (urls[0], None, None), strict=True):
-        list(store.ingest_many([page(url, 5, link)]))
-    (cluster,) = store.clusters()
-    assert cluster.canonical.url == urls[2]
-    problems = {row["url"]: row["canonical_problems"] for row in cluster_rows(cluster, 8)}
-    assert problems == {urls[0]: "conflicting", urls[1]: "missing", urls[2]: "missing"}
-
-
 def test_twins_in_languages_name_each_other_or_conflict(store: Store) -> None:
     urls = [f"{SHOP}/{language}" for language in ("en-gb", "en-us", "en-au")]
     both = " ".join(urls[:2])

@@ -157,7 +157,7 @@ MISTAKES = {
     "expire --older-than 90": "90",
     "expire --older-than 0d": "an age must be above 0, such as 90 days",
     "find no-such-file.html": "'no-such-file.html' is neither a file nor a simhash: write 16",
-    "find 1 --distance near": "'near' is not a valid integer range",
+    "find 1 --distance near": "'near' is not a valid bits|close|loose",
     "find 7777777777776": "can be a decimal or base32",
     "find 1 --limit 0": "x>=1",
     "analyse report --distance 13": "0<=x<=12",

@@ -78,7 +78,7 @@ def test_invalid_base32_is_refused(text: str) -> None:
             pgsimhash.parse_simhash(text)
 
 
-def test_bands_have_names_and_distances() -> None:
+def test_bands_and_levels_of_similarity_have_names_and_distances() -> None:
     expected = {
         0: "duplicate",
         3: "duplicate",
@@ -88,6 +88,9 @@ def test_bands_have_names_and_distances() -> None:
         64: "different",
     }
     assert {distance: bits.band(distance) for distance in expected} == expected
+    for level, share in (("close", 0.98), ("loose", 0.9)):
+        farthest = bits.LEVELS[level]
+        assert 1 - farthest / 64 >= share > 1 - (farthest + 1) / 64
 
 
 @pytest.mark.parametrize(("check", "values"), [
