@@ -213,6 +213,10 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+_BUSY: Final = re.compile("starting up|shutting down|recovery mode|too many|connection slots")
+_REFUSED: Final = re.compile("FATAL|does not support SSL")
+
+
 def no_connection(error: BaseException) -> StoreError:
     """Return the error for a failed connection, with the fix."""
     problem = first_line(error)
@@ -225,9 +229,11 @@ def no_connection(error: BaseException) -> StoreError:
     login = getattr(error, "pgconn", None)
     trace = _login_trace(login) if login else b""
     # The server starts or stops, has too many connections or too little memory, or lets it in now.
-    if re.search(rb'ErrorResponse\t.*? C "(57P0[123]|53...)"|\tReadyForQuery\t', trace):
+    is_busy = re.search(rb'ErrorResponse\t.*? C "(57P0[123]|53...)"|\tReadyForQuery\t', trace)
+    # Before libpq 18, a trace has no login: then the server's English words decide.
+    if is_busy or (b"ErrorResponse" not in trace and _BUSY.search(problem)):
         message = "the server accepts no connection now: {}; try again later"
-    elif re.search(rb"^B\t", trace, re.MULTILINE) or "FATAL" in problem:
+    elif re.search(rb"^B\t", trace, re.MULTILINE) or _REFUSED.search(problem):
         return NoServerError(
             "login_refused",
             f"the server refuses the login: {problem}; correct user, password, database or sslmode "

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 import psycopg_pool
 import pytest
 import sqlalchemy as sa
 
 from pgsimhash import PgsimhashError, connect
+from pgsimhash.db import server_errors
 from tests.store.connect.conftest import lent
 
 CASES = {
@@ -68,6 +70,7 @@ def server(state: str, words: str, asks: bytes = b"") -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.skipif(psycopg.pq.version() < 180000, reason="libpq traces no login")
 @pytest.mark.parametrize("asks", [b"", PASSWORD], ids=["at once", "after the password"])
 @pytest.mark.parametrize(("state", "words", "reason"), CASES.values(), ids=CASES)
 def test_the_reason_does_not_depend_on_words(
@@ -84,6 +87,19 @@ def test_the_reason_does_not_depend_on_words(
                 opens()
             assert caught.value.reason == reason
             assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(("words", "reason"), [
+    ("the database system is starting up", "no_server"),
+    ("sorry, too many clients already", "no_server"),
+    ('password authentication failed for user "crawler"', "login_refused"),
+])  # fmt: skip
+def test_english_words_decide_without_a_trace_of_the_login(
+    words: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_errors, "_login_trace", lambda login: b"")
+    with server("28000", words) as dsn, pytest.raises(PgsimhashError, match=ADVICE[reason]):
+        connect(dsn)
 
 
 def test_a_pool_gives_the_same_reason() -> None:
