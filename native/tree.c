@@ -110,7 +110,8 @@ static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *a
         Context context = {paragraphs[parent], before, group_words[tree->group[i]]};
         find_levels(tree, element, i, context, levels);
         if (element->flags & IS_PARAGRAPH) before += tree->words[i] - tree->linked[i];
-        tree->in_frame[i] = ((element->names & names) || (element->flags & tags)) &&
+        bool has_most = tree->words[i] - tree->linked[i] > 0.5 * (tree->words[0] - tree->linked[0]);
+        tree->in_frame[i] = ((element->names & names && !has_most) || element->flags & tags) &&
                             tree->words[i] < 0.95 * tree->words[0];
         if (i == 0) continue;
         tree->depth[i] = tree->depth[parent] + 1;

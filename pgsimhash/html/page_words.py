@@ -302,9 +302,10 @@ def _inherit(elements: Sequence[Element]) -> None:
             # The cells of a row may be a run within the run of the rows.
             around = likelihood * element.siblings.unlinked
             element.run_words = max(element.run_words, around)
-        # An element with nearly all of the page is not boilerplate.
+        # An element with nearly all of the page, or by name with most of its prose, is none.
+        has_most = element.words - element.linked > 0.5 * (page.words - page.linked)
         element.in_frame = parent.in_frame or (
-            (element.names.flags & _NAMED_FRAME > 0 or tag in _FRAME_TAGS)
+            (tag in _FRAME_TAGS or (element.names.flags & _NAMED_FRAME > 0 and not has_most))
             and element.words < 0.95 * page.words
         )
         element.note = parent.note or _place_of_note(element)

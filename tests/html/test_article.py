@@ -305,6 +305,17 @@ def test_sentences_above_the_title_in_main_and_articles_are_shown(tag: str) -> N
     assert FOOTER not in read_article(page("")).text
 
 
+@pytest.mark.parametrize("name", ["page-toc-source", "sidebar-right", "related-page"])
+def test_lists_in_a_text_whose_name_is_of_a_part_beside_it_are_shown(name: str) -> None:
+    links = "".join(f"<li><a href=/{word}>{word}</a>" for word in ("Quay", "Crane", "Slipway"))
+    lists = "".join(f"<h2>{word}</h2><ul>{links}</ul>" for word in ("Boats", "Pianos"))
+    text = read_article(
+        story(between=f"{lists}<p>{NOTE}</p>").replace("<div id=page>", f"<div id={name}>")
+    ).text
+    assert text.count("Slipway") == 2
+    assert "More about a" not in text
+
+
 def test_sentences_in_the_footer_of_an_article_are_shown_and_its_dates_are_not() -> None:
     for box in ("<footer><p>{}</p></footer>", "<div class=entry-footer><p class=note>{}</p></div>"):
         for note in (NOTE, "First published on May 19, 2019, changed on June 3, 2020"):
