@@ -23,7 +23,7 @@ from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import replacing
 from pgsimhash.schemes.texts import batches, scheme_for_texts
 from pgsimhash.search.pairs import Compared
-from pgsimhash.sources.rows import BUFFER, line_fields
+from pgsimhash.sources.rows import IN_PARTS, line_fields
 from pgsimhash.sources.streams import DamagedError, stream_of
 
 ROWS: Final = 1 << 14  # rows in memory at once
@@ -123,7 +123,7 @@ def _parquet(path: Path, *columns: str) -> tuple[Any, Any]:
 
     parquet: Any = module
     with parquet.translated_errors(path, "read as a Parquet file"):
-        file = parquet.pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+        file = parquet.pq.ParquetFile(path, **IN_PARTS)
     names = file.schema_arrow.names
     for column in columns:
         if names.count(column) != 1:

@@ -22,7 +22,7 @@ from pgsimhash.search.clusters import Cluster
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.memory_index import BlockIndex
 from pgsimhash.search.pairs import distinct
-from pgsimhash.sources.rows import BUFFER
+from pgsimhash.sources.rows import IN_PARTS
 from pgsimhash.store import Store
 
 with requires("pgsimhash.batch.parquet", "pyarrow", extra="parquet"):
@@ -118,9 +118,7 @@ def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``."""
     with (
         translated_errors(path, "read as a Parquet file"),
-        pq.ParquetFile(
-            path, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
-        ) as file,
+        pq.ParquetFile(path, **IN_PARTS, page_checksum_verification=True) as file,
     ):
         _check_schema(path, file.schema_arrow)
         missing = file.metadata.num_rows

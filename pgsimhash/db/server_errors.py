@@ -277,6 +277,11 @@ def _login_trace(login: Any) -> bytes:
     return b""
 
 
+def is_cut(state: str | None) -> bool:
+    """Return whether this SQLSTATE, or none, is of a connection that the server ended."""
+    return not state or state.startswith("57P")
+
+
 @contextmanager
 def translated_sqlalchemy_errors() -> Iterator[None]:
     """Translate SQLAlchemy's errors about a connection inside the block to this package's."""
@@ -289,7 +294,7 @@ def translated_sqlalchemy_errors() -> Iterator[None]:
         if error.connection_invalidated:
             raise LOST.about(original) from error
         # SQLAlchemy's own first statements can fail too.
-        if (original.sqlstate or "57P").startswith("57P"):
+        if is_cut(original.sqlstate):
             raise no_connection(original) from error
         raise _translated(original, SCHEMA) from original
     except exc.ResourceClosedError:

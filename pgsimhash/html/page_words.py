@@ -302,7 +302,8 @@ def _inherit(elements: Sequence[Element]) -> None:
             # The cells of a row may be a run within the run of the rows.
             around = likelihood * element.siblings.unlinked
             element.run_words = max(element.run_words, around)
-        # An element with nearly all of the page, or by name with most of its prose, is none.
+        # An element with nearly all of the page is not boilerplate; one with most of its prose is
+        # not boilerplate by its name.
         has_most = element.words - element.linked > 0.5 * (page.words - page.linked)
         element.in_frame = parent.in_frame or (
             (tag in _FRAME_TAGS or (element.names.flags & _NAMED_FRAME > 0 and not has_most))

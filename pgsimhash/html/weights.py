@@ -269,6 +269,15 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         block.shown = behind = shown and not block.is_apart
 
 
+def _place_above(blocks: Sequence[TextBlock], first: int) -> int:
+    """Return the place above a block and what is above it in the same main or article element."""
+    around = blocks[first].element
+    while around.place and around.tag not in ("main", "article"):
+        around = around.parent
+    inside = (at for at in range(first) if around.place and around.holds(blocks[at].element))
+    return next(inside, first + 1) - 1
+
+
 def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
     """Show what has little weight in the main content, and a reader would miss.
 
@@ -285,11 +294,7 @@ def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
     first, last = (shown[0], shown[-1]) if shown else (0, 0)
     titles = (at for at, block in enumerate(blocks) if block.element.tag == "h1")
     title = min(first, next(titles, first))
-    around = blocks[first].element
-    while around.place and around.tag not in ("main", "article"):
-        around = around.parent
-    inside = (at for at in range(first) if around.place and around.holds(blocks[at].element))
-    above = next(inside, first + 1) - 1
+    above = _place_above(blocks, first)
     for at, block in enumerate(blocks):
         element, count = block.element, len(block.words)
         if block.is_apart or block.has_notice or block.linked > _LINKS * count:

@@ -24,6 +24,7 @@ from pgsimhash.db.server_errors import (
     LOST,
     Translation,
     first_line,
+    is_cut,
     raised_by_schema,
     server_words,
 )
@@ -318,8 +319,8 @@ def refusals_translated() -> Iterator[None]:
         state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
         translation = BY_STATE.get(state, _OTHER) if state != "42501" else _NOT_PERMITTED
         # SQLAlchemy does not look for a lost connection in its first statements.
-        is_cut = isinstance(error, OperationalError) and (state or "57P").startswith("57P")
-        if error.connection_invalidated or is_cut:
+        is_lost = isinstance(error, OperationalError) and is_cut(state)
+        if error.connection_invalidated or is_lost:
             translation = LOST
         raise raised_by_schema(state, words) or translation.about(words) from error
 

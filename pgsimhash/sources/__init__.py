@@ -16,6 +16,7 @@ from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError, check_number, invalid_argument
 from pgsimhash.pages.records import PageFailure, PageItem, PageStatus, Pause, SourcePage
+from pgsimhash.pages.urls import host_of
 from pgsimhash.pages.values import MAX_BYTES, too_large
 from pgsimhash.runtime import no_progress
 from pgsimhash.sources.page import (
@@ -103,6 +104,24 @@ def check_paths(paths: object) -> None:
     """Raise ArgumentError unless ``paths`` are several."""
     if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
         raise invalid_argument(f"paths is a list of paths: write ['pages'], not {paths!r:.80}")
+
+
+def folders_at(base_url: str | None, paths: Iterable[object]) -> tuple[Path, ...]:
+    """Return the plain paths of the folders at ``base_url``, none without one.
+
+    Raises ArgumentError if it has no host, or a path is not a folder.
+    """
+    if base_url is None:
+        return ()
+    if host_of(base_url) is None:
+        raise invalid_argument(f"base_url is a URL with a host, not {base_url!r:.80}")
+    folders = tuple(plain_path(Path(path)) for path in paths if isinstance(path, str | Path))
+    for path in folders:
+        if not path.is_dir():
+            raise invalid_argument(
+                f"base_url is the URL of folders, not of {shown(path)}: give its folder"
+            )
+    return folders
 
 
 def count_pages(paths: Iterable[str | Path]) -> int | None:

@@ -17,7 +17,9 @@ _STEP: Final = 1024 * 1024
 
 _COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at", "etag", "last_modified")
 _ROWS: Final = 64  # rows in memory at once
-BUFFER: Final = 1024 * 1024  # bytes of a column read at once; by default, its whole row group
+_BUFFER: Final = 1024 * 1024  # bytes of a column read at once; by default, its whole row group
+IN_PARTS: Final[dict[str, Any]] = {"buffer_size": _BUFFER, "pre_buffer": False}
+"""The options of pyarrow that read a Parquet file in little memory."""
 
 
 def read_json_lines(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]:
@@ -79,9 +81,7 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
         raise PageError("unreadable", problem) from None
     number, damages = 0, (pa.ArrowException, OSError, ValueError)
     try:
-        with pq.ParquetFile(
-            file, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
-        ) as table:
+        with pq.ParquetFile(file, **IN_PARTS, page_checksum_verification=True) as table:
             names = table.schema_arrow.names
             content = "text" if reading.texts else "html"
             if not {"url", content} <= {*names} or len({*names}) < len(names):

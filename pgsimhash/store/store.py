@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, SupportsIndex, TypeVar, Unpack
 
 from pgsimhash.db.statements import fetch
-from pgsimhash.errors import ArgumentError, check_number, check_type, invalid_argument
+from pgsimhash.errors import ArgumentError, check_number, check_type
 from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import MatchOptions
@@ -31,13 +31,13 @@ from pgsimhash.pages.records import (
     Verdict,
 )
 from pgsimhash.pages.selectors import Selectors, policy_selectors
-from pgsimhash.pages.urls import check_url, host_of
+from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES, BytesLike, check_age, check_time
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import CANONICAL, Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.search.layout import DISTANCE_MAX
-from pgsimhash.sources import check_paths
-from pgsimhash.sources.page import OnSkipped, Reading, plain_path, shown
+from pgsimhash.sources import check_paths, folders_at
+from pgsimhash.sources.page import OnSkipped, Reading
 from pgsimhash.store import batches
 from pgsimhash.store.batches import Page, as_input, page_of
 from pgsimhash.store.ingest import Ingest, sent_options
@@ -429,15 +429,8 @@ class Store(Maintenance):
 
         check_paths(paths)
         texts = reads_texts(self.collection.scheme)
-        if base_url is not None and host_of(base_url) is None:
-            raise invalid_argument(f"base_url is a URL with a host, not {base_url!r:.80}")
         paths = list(paths)
-        folders = tuple(plain_path(Path(path)) for path in paths if isinstance(path, str | Path))
-        for path in () if base_url is None else folders:
-            if not path.is_dir():
-                raise invalid_argument(
-                    f"base_url is the URL of folders, and {shown(path)} is none: give its folder"
-                )
+        folders = folders_at(base_url, paths)
         counts = Counter[str]() if skipped is None else skipped
         reading = Reading(max_bytes, counts, texts, on_skipped, base_url, folders)
         files = Files(self._session, self._ingest.see, reread, reading, stdin)

@@ -71,7 +71,7 @@ def test_a_folder_of_wget_has_the_urls_of_its_site(run: Run, folder: Path, tmp_p
     run("ingest", site, "--base-url", "a.example").ends(2, "base_url is a URL with a host")
     # Each file of site/* would be a version of the same page.
     done = run("ingest", *site.glob("i*"), "--base-url", "https://www.a.example/")
-    done.ends(2, "index.html is none: give its folder")
+    done.ends(2, "index.html: give its folder")
 
 
 def test_skipped_files_and_failures_are_summarized_in_one_line(run: Run, folder: Path) -> None:
