@@ -84,7 +84,7 @@ class Worker(Generic[_Message, _Answer]):
             return self._running
         try:
             return self._started()
-        except (EOFError, OSError, RuntimeError) as error:
+        except (AssertionError, EOFError, OSError, RuntimeError) as error:
             reason = self._why()
             was_killed = self._running is not None and self._running.process.exitcode == _KILLED
             if self._is_closed or was_killed or reason != "crashed":

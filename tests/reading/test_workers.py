@@ -128,6 +128,10 @@ pages = [SourcePage("https://a.example/", f"<p>{text}") for text in texts]
 ASKS = "print([type(item).__name__ for item in extract_many(pages, 2)])"
 UNGUARDED = f"{READS}{ASKS}"
 GUARDED = f"{READS}if __name__ == '__main__': {ASKS}"
+IN_A_DAEMON = (
+    f"import multiprocessing{READS}context = multiprocessing.get_context('fork')\n"
+    f"child = context.Process(target=lambda: {ASKS}, daemon=True); child.start(); child.join()"
+)
 LATER = "from pgsimhash.reading import workers; import os, tempfile, resource; "
 
 
@@ -135,6 +139,8 @@ LATER = "from pgsimhash.reading import workers; import os, tempfile, resource; "
     (["-"], GUARDED, "<stdin> is not a file"),
     (["FILE"], UNGUARDED, "needs `if __name__"),
     (["-c", f"import os; os.rmdir(os.getcwd()){READS}{ASKS}"], "", "working folder was deleted"),
+    # As in a pool of multiprocessing or Celery.
+    (["-c", IN_A_DAEMON], "", "daemonic processes are not allowed to have children"),
     (["-c", f"{LATER} tempfile.tempdir = '/nowhere'{READS}{ASKS}"], "", "/nowhere"),
     # Everything is imported before: another user may not read the modules.
     (["-c", f"{READS}list(extract_many(pages, 1)); {LATER} os.getuid() or os.setuid(54321); "
