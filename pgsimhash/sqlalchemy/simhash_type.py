@@ -161,6 +161,7 @@ class _Distance(FunctionElement[int]):
     name = "hamming_distance"
     type = Integer()
     inherit_cache = True
+    stringify_dialect = "postgresql"
 
 
 @compiles(_Distance, "postgresql")
@@ -196,6 +197,7 @@ class _Near(ColumnElement[Any]):
     """
 
     type = ARRAY(_SIMHASH)
+    stringify_dialect = "postgresql"
     _traverse_internals = [  # noqa: RUF012
         ("sought", InternalTraversal.dp_clauseelement),
         ("flips", InternalTraversal.dp_clauseelement_list),

@@ -262,6 +262,12 @@ def test_columns_schemas_and_aliases_of_any_name(name: str, engine: sa.Engine) -
 # -- Statements -----------------------------------------------------------------------------------
 
 
+def test_a_statement_can_be_printed() -> None:
+    distance = Article.simhash.hamming_distance(1)
+    asked = sa.select(Article.id, distance).where(Article.simhash.within(1, 3))
+    assert str(asked).count("bit_count(") == 1 + 3
+
+
 @pytest.fixture
 def articles(session: orm.Session) -> orm.Session:
     """Four articles: 1 to 3 are near each other, and 2 and 3 differ in 4 bits."""
