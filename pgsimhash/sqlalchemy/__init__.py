@@ -8,6 +8,7 @@ as ``"pgsimhash.runs"``.
 
 import re
 from typing import Any, Final, SupportsIndex
+from weakref import WeakSet
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Column, ColumnElement, Index, Integer, Text, column, func
@@ -36,9 +37,13 @@ __all__ = [
 # -- The project's own tables ---------------------------------------------------------------------
 
 
+_made: Final[WeakSet[sa.Table]] = WeakSet()
+
+
 @sa.event.listens_for(sa.Table, "after_parent_attach")
 def _add_prefixes(table: sa.Table, _metadata: sa.MetaData) -> None:
     """Add what searches need to a new table: prefix columns, and indexes."""
+    _made.add(table)
     for simhash in list(table.columns):
         if not isinstance(simhash.type, SIMHASH) or simhash.type.layout is None:
             continue
@@ -62,6 +67,13 @@ def _add_prefixes(table: sa.Table, _metadata: sa.MetaData) -> None:
             if permutation.number == 1 and not simhash.index:
                 Index(None, simhash)
             Index(None, prefix, simhash)
+
+
+@sa.event.listens_for(Column, "after_parent_attach")
+def _add_prefixes_later(column: Column[Any], table: sa.Table) -> None:
+    """Do so for a column that joins the table later, as of a subclass without its own table."""
+    if isinstance(column.type, SIMHASH) and table in _made:
+        _add_prefixes(table, table.metadata)
 
 
 @sa.event.listens_for(Mapper, "instrument_class")

@@ -433,6 +433,31 @@ def test_mixins_abstract_classes_and_inheritance() -> None:
     )
 
 
+def test_a_column_that_joins_a_table_later() -> None:
+    """As that of a subclass in the table of its parent."""
+
+    class Root(orm.DeclarativeBase):
+        pass
+
+    class Parent(Root):
+        __tablename__ = "t"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        kind: Mapped[str]
+        __mapper_args__ = {"polymorphic_on": "kind"}  # noqa: RUF012
+
+    class Child(Parent):
+        __mapper_args__ = {"polymorphic_identity": "child"}  # noqa: RUF012
+        simhash: Mapped[int | None] = mapped_column(SIMHASH("32+32"))
+
+    table = Root.metadata.tables["t"]
+    assert "simhash_prefix_31_0" in str(
+        sa.select(Child.id).where(Child.simhash.within(1, 3)).compile(dialect=postgresql())
+    )
+    assert not any("_prefix_" in name for each in (Parent, Child) for name in vars(each))
+    assert len(indexes(table)) == 3
+    assert indexes(table.to_metadata(sa.MetaData())) == indexes(table)
+
+
 def test_a_dataclass_and_a_decorated_class() -> None:
     class Root(orm.MappedAsDataclass, orm.DeclarativeBase):
         pass
