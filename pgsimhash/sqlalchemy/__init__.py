@@ -85,8 +85,8 @@ def _leave_out_prefixes(mapper: Mapper[Any], _class: type) -> None:
 
 _LONGEST: Final = 63
 _IS_PREFIX: Final = "pgsimhash.prefix"
-_PG_CLASS: Final = 1259
-"""The first key of the lock, the oid of pg_class; the second is the oid of the table."""
+_PG_TYPE: Final = 1247
+"""The first key of the lock, the oid of pg_type; the second is that of the table's row type."""
 
 
 def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
@@ -99,10 +99,11 @@ def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
     """
     mapped_table: Any = getattr(sa.inspect(table, raiseerr=False), "local_table", table)
     check_type(mapped_table, sa.TableClause, "a lock needs an ORM class or a table")
-    parts = [part for part in (mapped_table.schema, mapped_table.name) if part is not None]
-    name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
-    number = sa.cast(sa.cast(sa.literal(name, Text), postgresql.REGCLASS), Integer)
-    return sa.select(func.pg_catalog.pg_advisory_xact_lock(sa.literal(_PG_CLASS, Integer), number))
+    # One row without a row of the table: an identifier gets a translated schema, a text does not.
+    one, row = sa.select(sa.true()).subquery(), mapped_table.alias()
+    kind = sa.cast(func.pg_catalog.pg_typeof(row.table_valued()), Integer)
+    lock = func.pg_catalog.pg_advisory_xact_lock(sa.literal(_PG_TYPE, Integer), kind)
+    return sa.select(lock).select_from(one.outerjoin(row, sa.false()))
 
 
 # -- The package's tables -------------------------------------------------------------------------

@@ -699,6 +699,18 @@ def test_the_lock_applies_to_one_table(engine: sa.Engine) -> None:
             other.execute(simhash_lock(Article.__table__))
 
 
+def test_the_lock_is_of_the_table_in_the_translated_schema(engine: sa.Engine) -> None:
+    table = sa.Table("the % :t's", sa.MetaData(schema="tenant"), column())
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    with engine.connect() as connection:
+        for number, name in enumerate(['the "first"', "2nd", "2nd"]):
+            connection.execute(sa.schema.CreateSchema(name, if_not_exists=True))
+            moved = connection.execution_options(schema_translate_map={"tenant": name})
+            table.create(moved, checkfirst=True)
+            moved.execute(simhash_lock(table))
+            assert connection.exec_driver_sql(waiting).scalar_one() == min(number, 1) + 1
+
+
 def test_a_class_of_sqlmodel_has_its_simhash(engine: sa.Engine) -> None:
     sqlmodel = pytest.importorskip("sqlmodel")
     fields = {
