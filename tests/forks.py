@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +41,10 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 @contextmanager
 def forking(*modules: str, **variables: str) -> Iterator[Run]:
-    """Lend a function that runs ``python -m`` like ``run_program``, one program at a time."""
+    """Lend a function that runs ``python -m`` like ``run_program``, one program at a time.
+
+    ``terminals`` are the names of those that are stderr, or stdout and stderr.
+    """
     command = (sys.executable, "-c", _SERVER, *modules)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
@@ -52,19 +55,19 @@ def forking(*modules: str, **variables: str) -> Iterator[Run]:
         stdin, stdout = server.stdin, server.stdout
 
         def run(
-            *command: str, folder: Path = ROOT, **more: str
+            *command: str | Path, folder: Path = ROOT, terminals: Sequence[str] = (), **more: str
         ) -> subprocess.CompletedProcess[str]:
             with TemporaryDirectory() as name:
                 files = [Path(name) / "stdout", Path(name) / "stderr"]
+                opened = [*map(str, files)][: 2 - len(terminals)]
                 request = {
-                    "command": command, "files": [*map(str, files)], "folder": str(folder),
-                    "environment": {**os.environ, **variables, **more},
+                    "command": [*map(str, command)], "files": [*opened, *terminals],
+                    "folder": str(folder), "environment": {**os.environ, **variables, **more},
                 }  # fmt: skip
                 print(json.dumps(request), file=stdin, flush=True)
                 code = int(stdout.readline())
-                return subprocess.CompletedProcess(
-                    command, code, *(file.read_text(encoding="utf-8") for file in files)
-                )
+                said = (Path(file).read_text(encoding="utf-8") for file in opened)
+                return subprocess.CompletedProcess(command, code, *said)
 
         yield run
 

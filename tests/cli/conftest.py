@@ -1,13 +1,16 @@
 """The command line, run in this process over a fresh database, or on a terminal."""
 
+import atexit
 import json
 import os
 import pty
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import click
@@ -15,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from pgsimhash.cli.commands import commands
-from tests.programs import PGSIMHASH
+from tests.forks import forking
 
 
 @dataclass(frozen=True)
@@ -57,20 +60,35 @@ def on_a_terminal(*arguments: str | Path, whole: bool = False, **variables: str)
     returned as ``stderr``.
     """
     controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*PGSIMHASH, *arguments],
-        stdout=terminal if whole else subprocess.PIPE,
-        stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "80" if whole else "100", **variables},
+    shown = bytearray()
+
+    def read() -> None:
+        with suppress(OSError):  # the terminal is closed
+            while piece := os.read(controller, 4096):
+                shown.extend(piece)
+
+    reader = Thread(target=read)
+    reader.start()
+    variables = {"TERM": "xterm", "COLUMNS": "80" if whole else "100", **variables}
+    terminals = [os.ttyname(terminal)] * (1 + whole)
+    command = ("pgsimhash", *arguments)
+    try:
+        done = _program()(*command, terminals=terminals, folder=Path.cwd(), **variables)
+    finally:
+        os.close(terminal)
+        reader.join()
+        os.close(controller)
+    return Result(done.returncode, done.stdout or "", shown.decode())
+
+
+@cache
+def _program() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """What runs ``pgsimhash`` in forks, until this process ends."""
+    open_forks = ExitStack()
+    atexit.register(open_forks.close)
+    return open_forks.enter_context(
+        forking("pgsimhash.cli.commands", "pgsimhash.store.store", "psycopg", "rich.progress")
     )
-    os.close(terminal)
-    shown = b""
-    with suppress(OSError):  # the terminal is gone with the process
-        while piece := os.read(controller, 4096):
-            shown += piece
-    os.close(controller)
-    stdout, _ = process.communicate()
-    return Result(process.returncode, (stdout or b"").decode(), shown.decode())
 
 
 @pytest.fixture
