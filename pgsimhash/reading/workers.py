@@ -9,14 +9,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pgsimhash.errors import ArgumentError, PageError, check_number
 from pgsimhash.pages.records import Input, Item, PageFailure, PageRecord, Pause, SourcePage
-from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import URL_BYTES_MAX
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.processes import EndedError, Worker, no_process
@@ -62,23 +60,16 @@ def extract(
     if not isinstance(page, SourcePage):
         return page
     try:
-        html = page.html
-        record = read_page(
-            PageRecord, html, page.url, page.charset, scheme, max_bytes, markdown=markdown,
-            selectors=Selectors(page.content, page.ignore),
-        )  # fmt: skip
-        link = record.canonical_url
-        is_long = link is not None and len(link.encode()) > URL_BYTES_MAX
+        html, values = page.html, read_page(page, scheme, max_bytes, markdown=markdown)
         data = html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html
-        return replace(
-            record,
-            title=record.title and record.title[:_TITLE_MAX],
-            canonical_url=None if is_long else link,
-            noindex=record.noindex or page.noindex,
-            markdown=record.markdown if markdown else None,
-            html_digest=hashlib.sha256(data).digest()[:16],
-            **{name: getattr(page, name) for name in _PASSED_ON},
-        )
+        values["html_digest"] = hashlib.sha256(data).digest()[:16]
+        values["title"] = values["title"] and values["title"][:_TITLE_MAX]
+        if len((values["canonical_url"] or "").encode()) > URL_BYTES_MAX:
+            values["canonical_url"] = None
+        values["noindex"] |= page.noindex
+        if not markdown:
+            values["markdown"] = None
+        return PageRecord(**values, **{name: getattr(page, name) for name in _PASSED_ON})
     except Exception as error:  # one page must never end the others
         return failed(page.url, error)
 

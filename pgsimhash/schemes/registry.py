@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, cast
 
 import mmh3
 import numpy as np
@@ -26,10 +26,10 @@ from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.html.page_words import WeightedWords
-from pgsimhash.pages.records import PageFields
+from pgsimhash.pages.records import PageFields, SourcePage
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
-from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size, frozen
+from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size
 from pgsimhash.schemes.blog import long_words, read_blog, spaced_words
 from pgsimhash.schemes.features import (
     EVENED,
@@ -46,8 +46,9 @@ from pgsimhash.schemes.features import (
 from pgsimhash.schemes.interop import CategoryWords, read_with_references
 from pgsimhash.search.layout import DISTANCE_MAX
 
-_Read = TypeVar("_Read", bound=PageFields)
-
+_OF_ARTICLE: Final = (
+    "title", "canonical_url", "language", "noindex", "alternates", "structure", "content_missing",
+)  # fmt: skip
 # What a caller passed instead of a page.
 _PLACE: Final = re.compile(r"(?i)https?://\S+|[\w.~/\\:%-]+\.(?:x?html?|txt|md|pdf|json|gz)")
 
@@ -273,43 +274,28 @@ def fingerprint(
             ``needs_script``; or ``url`` is not absolute (``invalid_url``).
     """
     recipe = get_scheme(scheme)
-    kind = partial(Fingerprint, scheme=recipe.name)
-    return read_page(
-        kind, frozen(html), url, charset, recipe, max_bytes, markdown=markdown,
-        selectors=Selectors(content, ignore),
-    )  # fmt: skip
+    # Unlike pages of a store, it may have no URL.
+    page = SourcePage(cast(Any, url), cast(Any, html), charset, content=content, ignore=ignore)
+    return Fingerprint(**read_page(page, recipe, max_bytes, markdown=markdown), scheme=recipe.name)
 
 
 def read_page(
-    kind: Callable[..., _Read],
-    html: bytes | str,
-    url: str | None,
-    charset: str | None,
-    scheme: Scheme,
-    max_bytes: int,
-    *,
-    markdown: bool,
-    selectors: Selectors = NO_SELECTORS,
-) -> _Read:
-    """Return a page of this kind with its URL, simhash and fields; see :func:`fingerprint`."""
-    size = checked_size(html, max_bytes)
-    if url is not None:
-        check_url(url, any_id=reads_texts(scheme))
-    article, vote = read_and_vote(html, url, charset, scheme, selectors)
-    return kind(
+    page: SourcePage, scheme: Scheme, max_bytes: int, *, markdown: bool
+) -> dict[str, Any]:
+    """Return the URL, the simhash and the fields of a page; see :func:`fingerprint`."""
+    size = checked_size(page.html, max_bytes)
+    if page.url is not None:
+        check_url(page.url, any_id=reads_texts(scheme))
+    selectors = Selectors(page.content, page.ignore)
+    article, vote = read_and_vote(page.html, page.url, page.charset, scheme, selectors)
+    return {
         **vote._asdict(),
-        url=url,
-        title=article.title,
-        canonical_url=article.canonical_url,
-        language=article.language,
-        noindex=article.noindex,
-        alternates=article.alternates,
-        structure=article.structure,
-        html_bytes=size,
-        selectors=selectors.digest if any(selectors) else None,
-        content_missing=article.content_missing,
-        markdown=article.markdown if markdown else "",
-    )
+        **{name: getattr(article, name) for name in _OF_ARTICLE},
+        "url": page.url,
+        "html_bytes": size,
+        "selectors": selectors.digest if any(selectors) else None,
+        "markdown": article.markdown if markdown else "",
+    }
 
 
 def read_and_vote(
