@@ -162,8 +162,7 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
         elif reader == _HTML or (reader is None and _begins_like_html(path)):
             yield read_html(path, reading.max_bytes, reading.url_of(path))
         elif reader is None:
-            accepted = ", ".join(READERS)
-            detail = f"not HTML, and its name does not end in one of {accepted}"
+            detail = f"not HTML, and its name does not end in one of {', '.join(READERS)}"
             raise PageError("unreadable", detail)
         else:
             module, function = reader.split(".")
@@ -179,14 +178,12 @@ def read_html(path: Path, max_bytes: int, url: str | None = None) -> SourcePage 
     """Return the page in an HTML file; its URL is by default the file's ``file://`` URI."""
     url = url or plain_path(path).as_uri()
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise _no_file(status.st_mode)
-        if status.st_size > max_bytes:
-            raise too_large("the file", max_bytes)
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise _no_file(mode)
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
-        if len(content) > max_bytes:  # it has grown
+        if len(content) > max_bytes:
             raise too_large("the file", max_bytes)
         return SourcePage(url, content)
     except (OSError, PageError) as error:
