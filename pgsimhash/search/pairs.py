@@ -279,11 +279,9 @@ def _each_with_each(simhashes: NDArray[np.uint64], distance: int) -> Iterator[Fo
 
 
 def _across(few: NDArray[np.uint64], others: NDArray[np.uint64], distance: int) -> Iterator[Found]:
-    for chunk in chunks(len(others)):
-        for small in few:
-            near = others[chunk][np.bitwise_count(others[chunk] ^ small) <= distance]
-            if len(near):
-                yield np.full(len(near), small), near
+    for small in few:
+        near = others[np.bitwise_count(others ^ small) <= distance]
+        yield np.full(len(near), small), near
 
 
 @cache
@@ -301,15 +299,4 @@ def _grouped(permutation: Permutation, values: NDArray[np.uint64]) -> NDArray[np
         leading = [(block.shift, block.width) for block in permutation.leading]
         grouped = _native.group(np.ascontiguousarray(values), np.array(leading, dtype=np.intc))
         return np.frombuffer(grouped, dtype=np.uint64)
-    permuted = np.empty_like(values)
-    for chunk in chunks(len(values)):
-        permuted[chunk] = permutation.permute(values[chunk])
-    permuted.sort()
-    for chunk in chunks(len(values)):
-        permuted[chunk] = permutation.restore(permuted[chunk])
-    return permuted
-
-
-def chunks(count: int) -> Iterator[slice]:
-    """Return slices of ``count`` simhashes that stay in the processor's cache."""
-    return (slice(start, start + _CHUNK) for start in range(0, count, _CHUNK))
+    return permutation.restore(np.sort(permutation.permute(values)))
