@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 import psycopg
 from psycopg.rows import dict_row
@@ -15,23 +15,20 @@ from pgsimhash.db.statements import execute
 from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.pages.policies import (
     SETTINGS,
-    MatchOptions,
     Policy,
     PolicyOptions,
     PolicySettings,
     checked_settings,
 )
-from pgsimhash.pages.records import CollectionStatus, Deletion, Mark, RunRecord, Verdict, Violation
+from pgsimhash.pages.records import CollectionStatus, Deletion, Mark, RunRecord, Violation
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import lowered
 from pgsimhash.pages.values import check_age, text_size
 from pgsimhash.runtime import no_progress
 from pgsimhash.store.collection import Collection, follow
 from pgsimhash.store.lookups import Calls, read_status, record_values
-from pgsimhash.store.session import Session, retried
-
-if TYPE_CHECKING:
-    from pgsimhash.schemes import Scheme
+from pgsimhash.store.rebuilding import Rebuilding
+from pgsimhash.store.session import retried
 
 _SLICE: Final = 20_000  # approximate rows per statement
 
@@ -41,14 +38,9 @@ BATCH: Final = 1000  # deleted pages per transaction, which blocks writers for s
 Deleted = Callable[[int], None]
 """Receives the number of versions deleted so far."""
 
-Progress = Callable[[str, int, int], None]
-"""Receives the step, the number of finished items, and the total."""
 
-
-class Maintenance:
+class Maintenance(Rebuilding):
     """The methods of a store that delete pages, or concern its collection as a whole."""
-
-    _session: Session
 
     @property
     def collection(self) -> Collection:
@@ -287,60 +279,6 @@ class Maintenance:
                 with session.calls_to_write() as calls:
                     violations = _slice(calls, number, slices, repair=True)
             yield from violations
-
-    def rebuild(
-        self,
-        into: str | None = None,
-        *,
-        into_schema: str | None = None,
-        scheme: str | Scheme | None = None,
-        keep_markdown: bool | None = None,
-        replace: bool = False,
-        verdicts: Callable[[Verdict], None] = no_progress,
-        progress: Progress = no_progress,
-        **options: Unpack[MatchOptions],
-    ) -> Collection:
-        """Rebuild the collection: all versions arrive again in a new one, which gets its name.
-
-        They keep their order, ids, times and runs, and get new verdicts from the present settings
-        and policies, except for ``content`` and ``ignore``, which need the pages. Marks, policies
-        and runs are copied. It is one transaction: lookups use the old collection until the commit,
-        and an interruption changes nothing. Writers raise ``CollectionError`` (``being_rebuilt``)
-        after a few seconds. Returns the new collection.
-
-        Afterwards this store uses the new collection, like all open stores of the same scheme.
-
-        Args:
-            into: the new name of the old collection, by default its name with ``-2``; with
-                ``into_schema`` the name of the new one, by default the same.
-            into_schema: another schema of the database, which may have another layout. The new
-                collection is created there; the old one and the store stay as they are.
-            scheme: the scheme. It fingerprints the stored Markdown, so it must read pages like the
-                present scheme, and only use what Markdown has. Versions without Markdown fail
-                (``unreadable``). They are omitted, as are versions that are too short for the
-                scheme, and the list of ingested files.
-            keep_markdown: whether to store Markdown; by default like the present one.
-            replace: whether to delete the old collection afterwards.
-            verdicts: receives each new verdict, before the commit.
-            progress: receives the step ``pages``.
-            options: settings for the verdicts; ``distance`` becomes the new default. If the scheme
-                stays, ``min_tokens`` is ignored, because it only concerns new pages.
-
-        Raises:
-            ArgumentError: the scheme or an option is invalid; the scheme needs the pages; or the
-                layout does not support a distance.
-            CollectionError: ``into`` exists; or the scheme differs and the collection does not
-                store Markdown.
-            StoreError: with ``replace``, a plain INSERT added pages to the old collection
-                meanwhile.
-            SchemaError: ``into_schema`` is missing, or older or newer than this package.
-        """
-        from pgsimhash.store.rebuilding import rebuild
-
-        return rebuild(
-            self._session, into, into_schema, scheme, keep_markdown, options,
-            replace=replace, verdicts=verdicts, progress=progress,
-        )  # fmt: skip
 
 
 def foreign_objects(connection: psycopg.Connection[Any]) -> list[Violation]:
