@@ -6,7 +6,7 @@ CREATE FUNCTION pgsimhash.layout() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN '${layout}';
 
--- The matches of find_many; with only_one, any one.
+-- The matches of find_many, nearest first; with only_one, any one.
 --
 -- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in
 -- few bits of at least one bit block. So for each permutation the lookup visits all prefixes that
@@ -15,7 +15,8 @@ CREATE FUNCTION pgsimhash.layout() RETURNS text
 -- partial index. Each index is walked in its own order, and OFFSET 0 keeps the planner from reversing
 -- the join. ROWS keeps the plans of surrounding statements generic too.
 CREATE FUNCTION pgsimhash._matches(
-    simhashes bigint[], distance integer, collection text, only_one boolean DEFAULT false
+    simhashes bigint[], distance integer, collection text, only_one boolean DEFAULT false,
+    scheme text DEFAULT NULL
 ) RETURNS SETOF pgsimhash.numbered_match
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 ${in_order} AS $$
 #variable_conflict use_column
@@ -28,10 +29,11 @@ DECLARE
 BEGIN
     SELECT c.collection_id, coalesce(_matches.distance, c.default_distance)
     INTO own_id, max_distance
-    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    FROM pgsimhash.collections AS c
+    WHERE c.name = collection AND c.scheme = coalesce(_matches.scheme, c.scheme);
     radii := pgsimhash.radii(max_distance);
     IF own_id IS NULL OR radii IS NULL OR has_nulls THEN
-        PERFORM pgsimhash._id_of(collection);
+        PERFORM pgsimhash._id_of(collection, _matches.scheme);
         IF has_nulls THEN
             RAISE EXCEPTION 'a query simhash is NULL or an array'
                 USING ERRCODE = 'PS010', HINT = 'Omit it from the lookup.';
@@ -69,7 +71,8 @@ BEGIN
         UNION ALL
         -- All permutations.
         LIMIT CASE WHEN only_one THEN 1 END
-    ) AS m;
+    ) AS m
+    ORDER BY m.query_number, m.distance, m.simhash;
 END
 $$;
 

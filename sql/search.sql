@@ -1,31 +1,5 @@
 -- Lookups of pages.
 
--- Every other page within a distance of the page at a URL, by default the collection's; present
--- versions, nearest first. An error for an unknown URL.
-CREATE FUNCTION pgsimhash.near_pages(
-    url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY SELECT * FROM pgsimhash._find_pages(
-        collection, NULL, coalesce(url, ''), NULL, NULL, NULL, distance, true, NULL
-    );
-END
-$$;
-
--- Every page within a distance of a simhash, by default the collection's; present versions, nearest
--- first.
-CREATE FUNCTION pgsimhash.near_pages(
-    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4 SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN QUERY SELECT * FROM pgsimhash._find_pages(
-        collection, NULL, NULL, near_pages.simhash, NULL, NULL, distance, true, NULL
-    );
-END
-$$;
-
 -- The pages near the present version of a URL, or else near a simhash; with first_only, the first page
 -- of each simhash, in any version. Only the first pages of each simhash are read, so that a limit is
 -- cheap even if ten thousand pages share a simhash.
@@ -70,16 +44,26 @@ BEGIN
 END
 $$;
 
--- The matches of several simhashes; with only_one, any one.
-CREATE FUNCTION pgsimhash._find_matches(
-    collection text, scheme text, simhashes bigint[], distance integer, only_one boolean
-) RETURNS SETOF pgsimhash.numbered_match
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pgsimhash._id_of(collection, scheme);
-    RETURN QUERY
-    SELECT m.*
-    FROM pgsimhash._matches(simhashes, distance, collection, only_one) AS m
-    ORDER BY m.query_number, m.distance, m.simhash;
-END
-$$;
+-- Every other page within a distance of the page at a URL, by default the collection's; present
+-- versions, nearest first. An error for an unknown URL.
+CREATE FUNCTION pgsimhash.near_pages(
+    url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
+    BEGIN ATOMIC
+        SELECT * FROM pgsimhash._find_pages(
+            collection, NULL, coalesce(url, ''), NULL, NULL, NULL, distance, true, NULL
+        );
+    END;
+
+-- Every page within a distance of a simhash, by default the collection's; present versions, nearest
+-- first.
+CREATE FUNCTION pgsimhash.near_pages(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
+    BEGIN ATOMIC
+        SELECT * FROM pgsimhash._find_pages(
+            collection, NULL, NULL, simhash, NULL, NULL, distance, true, NULL
+        );
+    END;

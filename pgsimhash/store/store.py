@@ -193,7 +193,7 @@ class Store(Maintenance):
                 for start in range(0, max(1, len(queries)), _AT_ONCE):
                     signed = queries[start : start + _AT_ONCE].view(np.int64).tolist()
                     asked = {"simhashes": signed, "distance": distance, "only_one": False}
-                    rows = calls.fetch("find_matches", **asked)
+                    rows = calls.fetch("matches", **asked)
                     numbers, values, bits = zip(*rows, strict=True) if rows else ((), (), ())
                     known = np.array(values, dtype=np.int64).view(np.uint64)
                     places = np.array(numbers, dtype=np.int64) - 1 + start
@@ -209,7 +209,7 @@ class Store(Maintenance):
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         asked: dict[str, Any] = {"simhashes": [to_bigint(simhash)], "distance": distance}
         with self._session.calls_by_name(distance) as calls:
-            return bool(calls.fetch("find_matches", **asked, only_one=True))
+            return bool(calls.fetch("matches", **asked, only_one=True))
 
     @lookup(lambda page: int(page is not None))
     def get(self, url: str) -> StoredPage | None:
