@@ -492,11 +492,9 @@ END
 $$;
 
 CREATE FUNCTION pgsimhash._end_runs(own_id integer, run_ids bigint[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     UPDATE pgsimhash.runs AS r SET ended_at = now()
     WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids);
-END
 $$;
 
 -- A validator of a page: the known one, unless it was seen later with others.

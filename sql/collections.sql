@@ -174,13 +174,11 @@ $$;
 -- Sets what is not NULL.
 CREATE FUNCTION pgsimhash._set_collection(own_id integer, distance integer, keep_markdown boolean)
 RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     UPDATE pgsimhash.collections AS c
     SET default_distance = coalesce(distance, c.default_distance),
         keep_markdown = coalesce(_set_collection.keep_markdown, c.keep_markdown)
     WHERE c.collection_id = own_id;
-END
 $$;
 
 -- Deletes a collection; returns the number of versions of pages.
@@ -321,17 +319,12 @@ $$;
 
 -- The scope global. Pages of a collection that this transaction rebuilds are in the new one too.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
-    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    rebuilt constant integer := nullif(current_setting('simhashes.rebuilt', true), '');
-BEGIN
-    RETURN (
-        SELECT array_agg(c.collection_id ORDER BY c.collection_id)
-        FROM pgsimhash.collections AS own
-        JOIN pgsimhash.collections AS c ON c.scheme = own.scheme
-        WHERE own.collection_id = own_id AND c.collection_id IS DISTINCT FROM rebuilt
-    );
-END
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT array_agg(c.collection_id ORDER BY c.collection_id)
+    FROM pgsimhash.collections AS own
+    JOIN pgsimhash.collections AS c ON c.scheme = own.scheme
+    WHERE own.collection_id = own_id AND c.collection_id::text
+        IS DISTINCT FROM current_setting('simhashes.rebuilt', true);
 $$;
 
 -- Refuses writers until the transaction ends. The advisory lock tells those that wait for the row why.

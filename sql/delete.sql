@@ -18,30 +18,6 @@ BEGIN
 END
 $$;
 
--- Deletes all versions of a page; returns the number of versions.
---
--- The pages are searched under the lock, to include those added during the wait.
-CREATE FUNCTION pgsimhash.delete_page(url text, collection text DEFAULT 'default')
-RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pgsimhash._lock_collection(collection, 3);
-    RETURN coalesce((pgsimhash._delete_batch(collection, url, NULL, NULL, 0, NULL)).pages, 0);
-END
-$$;
-
--- Deletes all pages of a host, without its subdomains, like delete_page; returns the number of
--- versions.
-CREATE FUNCTION pgsimhash.delete_host(host text, collection text DEFAULT 'default')
-RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pgsimhash._lock_collection(collection, 3);
-    host := lower(host COLLATE "C");
-    RETURN coalesce((pgsimhash._delete_batch(collection, NULL, host, NULL, 0, NULL)).pages, 0);
-END
-$$;
-
 -- Deletes what a run added, and the run, in one transaction; returns the number of versions. URLs
 -- revert to their previous versions.
 CREATE FUNCTION pgsimhash.undo_run(run_id bigint, collection text DEFAULT 'default')
@@ -145,8 +121,7 @@ $$;
 
 -- Deletes those of the runs that have no page, and what they saw.
 CREATE FUNCTION pgsimhash._delete_empty_runs(own_id integer, run_ids bigint[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     WITH removed AS (
         DELETE FROM pgsimhash.runs AS r
         WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.first_page IS NULL
@@ -154,13 +129,11 @@ BEGIN
     )
     DELETE FROM pgsimhash.sightings AS s
     WHERE s.collection_id = own_id AND s.run_id = ANY (ARRAY(SELECT d.run_id FROM removed AS d));
-END
 $$;
 
 -- Indexes the first of the pages that have one of the simhashes.
 CREATE FUNCTION pgsimhash._index_simhashes(own_id integer, simhashes bigint[]) RETURNS void
-    LANGUAGE plpgsql ${in_order} AS $$
-BEGIN
+    LANGUAGE sql ${in_order} AS $$
     UPDATE pgsimhash.pages AS p
     SET indexed = true
     FROM unnest(simhashes) AS s (simhash)
@@ -172,7 +145,6 @@ BEGIN
         LIMIT 1
     ) AS first
     WHERE p.collection_id = own_id AND p.page_id = first.page_id AND NOT p.indexed;
-END
 $$;
 
 -- The remaining copies of deleted pages, and copies of these. The head of a copy is the last deleted
@@ -181,8 +153,7 @@ CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
 )
-    LANGUAGE plpgsql STABLE ${by_index} AS $$
-BEGIN
+    LANGUAGE sql STABLE ${by_index} AS $$
     WITH RECURSIVE going AS MATERIALIZED (
         SELECT DISTINCT p.page_id, p.duplicate_of
         FROM unnest(page_ids) AS d (page_id)
@@ -202,10 +173,8 @@ BEGIN
     SELECT
         array_agg(c.page_id ORDER BY c.page_id), array_agg(c.head ORDER BY c.page_id),
         array_agg(c.original ORDER BY c.page_id)
-    INTO copy_ids, heads, originals
     FROM chain AS c
     WHERE NOT c.goes;
-END
 $$;
 
 -- The copies of a head are decided again, by the rule and the policies of the collection. First
@@ -446,6 +415,27 @@ BEGIN
         FROM pgsimhash._delete_pages(collection, next_pages) AS d;
     END IF;
 END
+$$;
+
+-- Deletes all versions of a page; returns the number of versions.
+--
+-- The pages are searched under the lock, to include those added during the wait.
+CREATE FUNCTION pgsimhash.delete_page(url text, collection text DEFAULT 'default')
+RETURNS bigint
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT pgsimhash._lock_collection(collection, 3);
+    SELECT coalesce((pgsimhash._delete_batch(collection, url, NULL, NULL, 0, NULL)).pages, 0);
+$$;
+
+-- Deletes all pages of a host, without its subdomains, like delete_page; returns the number of
+-- versions.
+CREATE FUNCTION pgsimhash.delete_host(host text, collection text DEFAULT 'default')
+RETURNS bigint
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    SELECT pgsimhash._lock_collection(collection, 3);
+    SELECT coalesce((pgsimhash._delete_batch(
+        collection, NULL, lower(host COLLATE "C"), NULL, 0, NULL
+    )).pages, 0);
 $$;
 
 -- Forgets the last batches of a run; returns whether there were any. The pages that it saw last get

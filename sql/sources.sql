@@ -29,12 +29,10 @@ $$;
 
 -- Updates rows; those that an undo deleted stay deleted, and those that began again since stay.
 CREATE FUNCTION pgsimhash._put_sources(own_id integer, rows jsonb) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     UPDATE pgsimhash.sources AS s
     SET size = r.size, modified_ns = r.modified_ns, last_record = r.last_record, failed = r.failed,
         page_id = r.page_id
     FROM jsonb_populate_recordset(NULL::pgsimhash.sources, rows) AS r
     WHERE s.collection_id = own_id AND s.path = r.path AND s.token = r.token;
-END
 $$;
