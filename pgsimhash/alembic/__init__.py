@@ -35,14 +35,9 @@ def upgrade(
 ) -> None:
     """Upgrade the schema to ``revision``; do nothing if it has that or a later revision.
 
-    Args:
-        op: Alembic's ``op``.
-        revision: the last revision to apply. Name one, so that your history always does the same.
-        schema: see :func:`pgsimhash.schema.migrate.upgrade`, also for more errors.
-        since: the present revision, for ``--sql``, which cannot ask the database; None means that
-            the schema does not exist yet.
-        citus: see there.
-        layout: see there.
+    Name the revision, so that your history always does the same. ``since`` is the present one, for
+    ``--sql``, which cannot ask the database; None means that the schema does not exist yet. The
+    other arguments and errors are those of :func:`pgsimhash.schema.migrate.upgrade`.
 
     Raises:
         StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that
@@ -65,14 +60,8 @@ def downgrade(
 ) -> None:
     """Downgrade the schema to ``revision``; do nothing if it has that or an earlier revision.
 
-    ``base`` leaves an empty schema.
-
-    Args:
-        op: Alembic's ``op``.
-        revision: the last revision to keep.
-        schema: see :func:`upgrade`.
-        since: the present revision, for ``--sql``; None means the newest that this package knows.
-        layout: the layout of the schema, for ``--sql``, by default 22+21+21.
+    ``base`` leaves an empty schema. For ``--sql``, ``since`` is the present revision, by default
+    the newest that this package knows, and ``layout`` that of the schema, by default 22+21+21.
 
     Raises:
         SchemaError: the schema has a revision of a newer package. Others as for :func:`upgrade`.

@@ -200,7 +200,7 @@ def compare_pages(
         if store is not None and isinstance(page, str):
             return _stored_side(store, page)
         if store is not None and isinstance(page, SourcePage):
-            page = store._selected(page, {}, store._rules())
+            page = store._selected(page, Selectors(), store._rules())
         try:
             return _read_side(page, recipe)
         except PageError as error:

@@ -61,13 +61,9 @@ def upgrade(
 ) -> None:
     """Upgrade the schema of the database at ``dsn`` to ``revision``.
 
-    Args:
-        dsn: the database.
-        revision: the last revision to apply.
-        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
-        citus: whether Citus keeps a new schema on one of its nodes.
-        layout: the layout of a new schema, by default 22+21+21; the expected one of an existing
-            schema.
+    ``schema`` is its name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``. With ``citus``, Citus
+    keeps a new schema on one of its nodes. ``layout`` is that of a new schema, by default 22+21+21;
+    the expected one of an existing schema.
 
     Raises:
         NoServerError: no server answers at ``dsn``.
@@ -99,14 +95,9 @@ def upgrade_sql(
 ) -> str:
     """Return the SQL script that deploys the schema, or upgrades it to the newest revision.
 
-    Args:
-        since: the revision of an existing schema, whose upgrade is returned: an empty text if it is
-            the newest one. None means an empty database.
-        transaction: whether the script begins and commits a transaction. Without, run it in your
-            own transaction; it restores the search_path.
-        schema: see :func:`upgrade`.
-        citus: see :func:`upgrade`.
-        layout: the layout of the schema, which a script cannot ask for; by default 22+21+21.
+    It upgrades from the revision ``since``; the text is empty if that is the newest one. Without
+    ``transaction``, run it in your own transaction; it restores the search_path. A script cannot
+    ask for the ``layout``. The other arguments are those of :func:`upgrade`.
     """
     output = io.StringIO()
     with refusals_translated():

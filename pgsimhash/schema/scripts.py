@@ -175,14 +175,10 @@ def replace_statements(
 ) -> list[str]:
     """Return the statements that replace functions in place, for a compatible revision.
 
-    Sessions go on to use them meanwhile. Grants are repeated.
-
-    Args:
-        script: creates the functions and types, as :func:`schema_script` without tables.
-        schema: the schema's name.
-        recreated: the public functions whose parameters or results differ, and the public types
-            whose attributes do, with the functions that use them. Other types must not differ.
-        dropped: a pattern of the names of functions and types to drop afterwards.
+    ``script`` creates them, as :func:`schema_script` without tables. Sessions go on to use them
+    meanwhile. Grants are repeated. ``recreated`` are the public functions whose parameters or
+    results differ, and the public types whose attributes do, with the functions that use them.
+    Other types must not differ. ``dropped`` is a pattern of the names to drop afterwards.
     """
 
     def replaced(statement: str) -> str:

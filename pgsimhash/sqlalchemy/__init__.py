@@ -150,14 +150,10 @@ def find(
 ) -> sa.TableValuedAlias:
     """Return a table expression of a collection's simhashes within a distance.
 
-    Its columns are ``simhash`` and ``distance``. If ``simhash`` is a column of another table, it is
-    lateral: ``select(Article, near.c.distance).join(near, true())``.
-
-    Args:
-        simhash: an ``int`` from 0 to 2**64-1, or an expression.
-        distance: 0 to 12, if the collection's layout supports it; None means the collection's.
-        collection: the collection's name.
-        schema: the schema of the package's tables.
+    Its columns are ``simhash`` and ``distance``. ``simhash`` is an ``int`` from 0 to 2**64-1, or an
+    expression. If it is a column of another table, the result is lateral: ``select(Article,
+    near.c.distance).join(near, true())``. ``distance`` is 0 to 12, if the layout supports it; None
+    means the collection's. ``schema`` is that of the package's tables.
     """
     query, columns = as_simhash(simhash), ("simhash", "distance")
     return _called("find", query, distance, collection, schema, columns)

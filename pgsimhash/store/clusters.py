@@ -35,6 +35,7 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
+from pgsimhash.store.collection import follow
 from pgsimhash.store.lookups import Calls
 from pgsimhash.store.session import Session
 
@@ -92,7 +93,7 @@ def save_clusters(
                 ids.append(cluster.cluster_id)
                 canonical.append(page is cluster.canonical)
         # Not before: computing takes longer than a transaction may idle.
-        session.bound_waits(calls.connection)
+        follow(*calls, limited=session.connections.owned)
         calls.lock()
         for start in range(0, max(len(page_ids), 1), _SAVED):
             part = slice(start, start + _SAVED)

@@ -90,15 +90,12 @@ class Rebuilding:
                 "a rebuild reads Markdown, of which content and ignore select nothing; read the "
                 "pages again (reread=True, --reread)"
             )
-        opened = session.collection
-        name = opened.name
+        name = session.collection.name
         old_name = into or f"{name}-2" if into_schema is None else name
         new_name = name if into_schema is None else into or name
-        with session.connection_in_transaction() as connection:
-            session.bound_waits(connection)
+        with session.calls_to_write() as (connection, opened):
             from_schema = schema_of(connection)
             to_schema = into_schema or from_schema
-            follow(connection, opened)
             with in_other_schema(connection, to_schema):
                 check_schema(connection)
                 free_name = old_name if into_schema is None else new_name
@@ -153,8 +150,7 @@ class Rebuilding:
             session.collection = target
         if replace:
             # In a separate transaction, because other tables may refer to the old pages.
-            with session.connection_in_transaction() as connection:
-                session.bound_waits(connection)
+            with session.calls_to_write() as (connection, _):
                 old = Calls(connection, open_collection(connection, old_name, create=False))
                 inserted = old.delete_collection() - copied
                 if inserted > 0:

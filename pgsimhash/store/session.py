@@ -22,7 +22,7 @@ from pgsimhash.errors import CollectionError, PgsimhashError, StoreError, check_
 from pgsimhash.log import log_warnings, logger
 from pgsimhash.pages.records import Event, OnEvent
 from pgsimhash.schema.deployed import check_schema
-from pgsimhash.store.collection import CollectionSettings, find_collection, follow, open_collection
+from pgsimhash.store.collection import CollectionSettings, follow, open_collection
 from pgsimhash.store.lookups import Calls
 
 RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
@@ -212,10 +212,6 @@ class Session:
             finally:
                 _in_transaction.discard(connection)
 
-    def bound_waits(self, connection: psycopg.Connection[Any]) -> None:
-        """Limit how long the store's own transaction waits for locks, and how long it may idle."""
-        find_collection(connection, self.collection.name, limited=self.connections.owned)
-
     @contextmanager
     def calls_to_read(self, *, one_transaction: bool = False) -> Iterator[Calls]:
         """Read from the collection that has the name now."""
@@ -256,11 +252,11 @@ class Session:
 
 
 def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Decorate a function that takes a store: its session retries each call."""
+    """Decorate a method: the session of its object retries each call."""
 
     @wraps(method)
     def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
-        store: Any = arguments[0] if arguments else options["store"]
+        store: Any = arguments[0]
         session: Session = store._session
         return session.retry(partial(method, *arguments, **options))
 

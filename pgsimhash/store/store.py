@@ -115,14 +115,10 @@ class Store(Maintenance):
         """Return every stored simhash within ``distance`` bits, each once, nearest first.
 
         The search is exact (Manku, Jain, Das Sarma, WWW 2007, section 3). A match names the first
-        of the pages that share its simhash; :meth:`near_pages` returns all of them.
-
-        Args:
-            simhash: the simhash to look up.
-            distance: the largest number of differing bits; by default the collection's.
-            limit: the maximum number of matches; the nearest are returned.
-            signature: the signature that belongs to ``simhash``: omit matches whose page has a
-                different one (see :mod:`pgsimhash.hashing.signature`).
+        of the pages that share its simhash; :meth:`near_pages` returns all of them. ``distance`` is
+        by default the collection's; ``limit`` is the maximum number of matches. With the
+        ``signature`` of the simhash (see :mod:`pgsimhash.hashing.signature`), matches whose page
+        has a different one are omitted.
         """
         return self._near(Match, check_simhash(simhash), distance, limit, signature)
 
@@ -138,16 +134,10 @@ class Store(Maintenance):
     ) -> list[NearPage]:
         """Return every page whose present version is within ``distance`` bits, nearest first.
 
-        Unlike :meth:`find` it returns each page that shares a simhash. The search is exact. It
-        ignores marks.
-
-        Args:
-            page: the URL of a stored page, which is not part of the result; or a simhash.
-            distance: the largest number of differing bits; by default the collection's.
-            limit: the maximum number of pages: the nearest, of equally near ones the earliest.
-            verify: whether to omit matches with a different signature.
-            signature: the signature that belongs to a simhash; without it, matches of a simhash are
-                not verified.
+        Unlike :meth:`find` it returns each page that shares a simhash. It ignores marks. ``page``
+        is the URL of a stored page, which is not part of the result, or a simhash. Of equally near
+        pages, the earliest are within ``limit``. ``verify`` omits matches with a different
+        signature; those of a simhash only if its ``signature`` is given.
 
         Raises:
             NotFoundError: the URL is unknown.
@@ -328,16 +318,10 @@ class Store(Maintenance):
     ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and store it.
 
-        Args:
-            url: the page's absolute URL.
-            html: the page; bytes are decoded like in a browser.
-            fetched_at: when it was fetched, by default now.
-            etag: the header of its response, for :meth:`request_headers`.
-            last_modified: the header of its response, likewise.
-            max_bytes: larger pages fail.
-            markdown: whether the verdict has the main content as Markdown, even if the collection
-                does not store it.
-            options: settings that override those of the policies and the collection.
+        ``url`` is absolute. Bytes are decoded like in a browser; pages of more than ``max_bytes``
+        fail. ``fetched_at`` is by default now. ``etag`` and ``last_modified`` are headers of the
+        response, for :meth:`request_headers`. With ``markdown``, the verdict has the main content
+        as Markdown, even if the collection does not store it.
         """
         page = page_of(url, html, fetched_at, etag=etag, last_modified=last_modified)
         (item,) = self._read([page], options, markdown, max_bytes=max_bytes)
@@ -381,7 +365,7 @@ class Store(Maintenance):
                 either kind, another process reads the pages even if ``jobs`` is 1.
             batch_size: the number of pages per batch.
             markdown: whether the verdicts have the main content, see :meth:`ingest`.
-            options: settings that override those of the policies and the collection.
+            options: see :class:`Store`.
         """
         items = self._read(pages, options, markdown, jobs, max_bytes, page_seconds, page_memory)
         size = batches.BATCH_PAGES
@@ -408,21 +392,15 @@ class Store(Maintenance):
         many of its records are stored. It is written after the batch, so recorded files are
         certainly stored. Failed pages are read again, and so are deleted single pages. A skipped
         file of one page counts as seen again. If you stop before the last verdict, close the
-        iterator before the store.
+        iterator before the store. The verdicts have their ``source``, ``record`` and
+        ``fetched_at``.
 
-        Args:
-            paths: as of :func:`pgsimhash.sources.read_pages`; texts if the scheme reads texts.
-            reread: whether to skip nothing.
-            base_url: the URL of the given folders, such as those of ``wget -r -nH``, for the URLs
-                of the HTML files in them, instead of ``file:`` URLs.
-            stdin: the stream for ``-``, instead of the process's.
-            skipped: counts, by kind, what is stored or is not a page.
-            on_skipped: receives each of these.
-            jobs: this and the other arguments are those of :meth:`ingest_many`.
-            max_bytes: see there.
-            page_seconds: see there.
-            page_memory: see there.
-            options: see there. The verdicts have their ``source``, ``record`` and ``fetched_at``.
+        ``paths`` are those of :func:`pgsimhash.sources.read_pages`, and name texts if the scheme
+        reads texts. ``reread`` skips nothing. ``base_url`` is the URL of the given folders, such as
+        those of ``wget -r -nH``, for the HTML files in them, instead of ``file:`` URLs. ``stdin``
+        is the stream for ``-``, instead of the process's. ``skipped`` counts, by kind, what is
+        stored or is not a page; ``on_skipped`` receives each. The other arguments are those of
+        :meth:`ingest_many`.
         """
         from pgsimhash.schemes.registry import reads_texts
         from pgsimhash.store.files import Files
@@ -602,9 +580,8 @@ class Store(Maintenance):
         self._session.retry(self._session.refresh)
         return self.collection.selectors
 
-    def _selected(self, page: _Input, options: MatchOptions, rules: str | None) -> _Input:
-        """Return a page with its selectors: its own, else the options', else the policies'."""
-        given = Selectors(options.get("content"), options.get("ignore"))
+    def _selected(self, page: _Input, given: Selectors, rules: str | None) -> _Input:
+        """Return a page with its selectors: its own, else the given, else the policies'."""
         if not isinstance(page, SourcePage) or (rules is None and not any(given)):
             return page
         selectors = Selectors(page.content, page.ignore).otherwise(given)
@@ -626,10 +603,10 @@ class Store(Maintenance):
     ) -> Iterator[Item]:
         check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         check_type(markdown, bool, "markdown is True or False")
-        if "content" in options or "ignore" in options:
+        given = Selectors(options.get("content"), options.get("ignore"))
+        if any(given):
             from pgsimhash.schemes.registry import checked_selectors
 
-            given = Selectors(options.get("content"), options.get("ignore"))
             checked_selectors(self.collection.scheme, given)
         extract = partial(
             self._extract,
@@ -649,7 +626,7 @@ class Store(Maintenance):
                 if number:
                     # A batch is read by one version of the policies.
                     yield Pause()
-                yield from extract(self._selected(page, options, rules) for page in inputs)
+                yield from extract(self._selected(page, given, rules) for page in inputs)
 
         return items()
 
