@@ -63,100 +63,57 @@ BEGIN
             HINT = 'Give another prefix, or drop the role: its members would get its rights.';
     END IF;
     FOR step IN
-        SELECT format('CREATE ROLE %I NOLOGIN', r.role)
+        SELECT format('CREATE ROLE %I NOLOGIN', r.role), 1 AS turn
         FROM unnest(ARRAY[owner, writer, reader]) AS r (role)
         WHERE to_regrole(quote_ident(r.role)) IS NULL
+        UNION ALL
+        -- To transfer ownership, a role must be a member of the new owner. Later revisions are
+        -- deployed by this role too, and only trust owners that are granted to it.
+        SELECT DISTINCT format('GRANT %I TO %I', owner, m.role), 2
+        FROM unnest(ARRAY[current_user, former]) AS m (role)
+        WHERE m.role <> owner
+        UNION ALL
+        -- Only what differs: to change an owner waits for all transactions.
+        SELECT format('ALTER %s %s OWNER TO %I', o.kind, o.label, owner), o.turn
+        FROM (
+            SELECT 'SCHEMA', schema_name, nspowner, 3 FROM pg_namespace WHERE oid = schema_id
+            UNION ALL
+            SELECT CASE relkind WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END, oid::regclass::text, relowner, 4
+            FROM pg_class WHERE relnamespace = schema_id AND relkind IN ('r', 'p', 'c')
+            UNION ALL
+            SELECT 'ROUTINE', oid::regprocedure::text, proowner, 4
+            FROM pg_proc WHERE pronamespace = schema_id
+        ) AS o (kind, label, owned_by, turn)
+        JOIN pg_roles AS r ON r.oid = o.owned_by AND r.rolname <> owner
+        ORDER BY turn
     LOOP
         EXECUTE step;
     END LOOP;
-    -- Only what differs: to change an owner waits for all transactions. Twice, because a right that is
-    -- revoked on a table is revoked on its columns too.
-    FOR attempt IN 1..2 LOOP
-        FOR step IN
-            WITH object (kind, label, owned_by, acl, of_writer, of_reader) AS (
-                SELECT 'SCHEMA', schema_name, nspowner, nspacl, '{}'::text[], '{USAGE}'::text[]
-                FROM pg_namespace WHERE oid = schema_id
-                UNION ALL
-                SELECT CASE relkind WHEN 'c' THEN 'TYPE' ELSE 'TABLE' END, oid::regclass::text,
-                    relowner, relacl, CASE
-                        WHEN relkind = 'c' OR relname = 'alembic_version' THEN '{}'
-                        WHEN relname = 'collections' THEN '{INSERT}'
-                        WHEN relname = 'pages' THEN '{INSERT, DELETE}'
-                        ELSE '{INSERT, UPDATE, DELETE}'
-                    END::text[], CASE WHEN relkind <> 'c' THEN '{SELECT}'::text[] END
-                FROM pg_class WHERE relnamespace = schema_id AND relkind IN ('r', 'p', 'c')
-                UNION ALL
-                SELECT 'TABLE', attrelid::regclass::text, NULL, attacl,
-                    ARRAY[format('UPDATE (%I)', attname)], NULL
-                FROM pg_attribute
-                WHERE attrelid = 'pgsimhash.pages'::regclass
-                    AND attname IN (
-                        'duplicate_of', 'distance', 'indexed', 'covered', 'selectors', 'address'
-                    )
-                    OR attrelid = 'pgsimhash.collections'::regclass
-                    AND attname IN ('name', 'default_distance', 'keep_markdown')
-                UNION ALL
-                SELECT 'SEQUENCE', oid::regclass::text, NULL, relacl, '{USAGE, UPDATE}', NULL
-                FROM pg_class WHERE relnamespace = schema_id AND relkind = 'S'
-                UNION ALL
-                -- PUBLIC may execute them too, unless somebody revoked that.
-                SELECT 'ROUTINE', oid::regprocedure::text, proowner, proacl, NULL, '{EXECUTE}'
-                FROM pg_proc WHERE pronamespace = schema_id
-                UNION ALL
-                -- For the objects of later revisions.
-                SELECT k.kind, '', NULL, d.defaclacl, k.of_writer::text[], k.of_reader::text[]
-                FROM (VALUES
-                    ('r', 'TABLES', '{INSERT, UPDATE, DELETE}', '{SELECT}'),
-                    ('S', 'SEQUENCES', '{USAGE, UPDATE}', NULL),
-                    ('f', 'ROUTINES', NULL, '{EXECUTE}')
-                ) AS k (objects, kind, of_writer, of_reader)
-                LEFT JOIN pg_default_acl AS d
-                    ON d.defaclrole = to_regrole(quote_ident(owner))
-                    AND d.defaclnamespace = schema_id
-                    AND d.defaclobjtype = k.objects::"char"
-            )
-            -- To transfer ownership, a role must be a member of the new owner. Later revisions are
-            -- deployed by this role too, and only trust owners that are granted to it.
-            SELECT DISTINCT format('GRANT %I TO %I', owner, m.role), 1 AS turn
-            FROM unnest(ARRAY[current_user, former]) AS m (role)
-            WHERE m.role <> owner
-            UNION ALL
-            SELECT format('GRANT %I TO %I', reader, writer), 1
-            UNION ALL
-            SELECT format('ALTER %s %s OWNER TO %I', o.kind, o.label, owner),
-                CASE o.kind WHEN 'SCHEMA' THEN 2 ELSE 3 END
-            FROM object AS o WHERE o.owned_by <> to_regrole(quote_ident(owner))
-            UNION ALL
-            -- Only the owner may do the rest.
-            SELECT format('REVOKE %s ON %s FROM %I', a.privilege_type, o.label, writer), 4
-            FROM object AS o
-            CROSS JOIN LATERAL aclexplode(o.acl) AS a
-            WHERE o.kind = 'TABLE' AND o.owned_by IS NOT NULL
-                AND a.grantee = to_regrole(quote_ident(writer))
-                AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE')
-                AND a.privilege_type <> ALL (o.of_writer)
-            UNION ALL
-            SELECT CASE o.label
-                    WHEN '' THEN
-                        format(
-                            'ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %s ', owner, schema_name
-                        )
-                    ELSE ''
-                END || format('GRANT %s ON %s %s TO %I', w.privilege, o.kind, o.label, w.role), 5
-            FROM object AS o
-            CROSS JOIN LATERAL (
-                SELECT unnest(o.of_writer), writer UNION ALL SELECT unnest(o.of_reader), reader
-            ) AS w (privilege, role)
-            WHERE NOT EXISTS (
-                SELECT FROM aclexplode(o.acl) AS a
-                WHERE a.grantee = to_regrole(quote_ident(w.role))
-                    AND a.privilege_type = split_part(w.privilege, ' ', 1)
-            )
-            ORDER BY turn
-        LOOP
-            EXECUTE step;
-        END LOOP;
-    END LOOP;
+    -- Only the owner may do the rest, which waits for nobody. A right that is revoked on a table is
+    -- revoked on its columns too. PUBLIC may execute functions, unless somebody revoked that. The
+    -- defaults are for the objects of later revisions.
+    EXECUTE format(
+        $grants$
+        GRANT %3$I TO %2$I;
+        GRANT USAGE ON SCHEMA %4$s TO %3$I;
+        GRANT SELECT ON ALL TABLES IN SCHEMA %4$s TO %3$I;
+        GRANT EXECUTE ON ALL ROUTINES IN SCHEMA %4$s TO %3$I;
+        GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA %4$s TO %2$I;
+        GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %4$s TO %2$I;
+        REVOKE INSERT, UPDATE, DELETE ON pgsimhash.alembic_version FROM %2$I;
+        REVOKE UPDATE, DELETE ON pgsimhash.collections FROM %2$I;
+        REVOKE UPDATE ON pgsimhash.pages FROM %2$I;
+        GRANT UPDATE (name, default_distance, keep_markdown) ON pgsimhash.collections TO %2$I;
+        GRANT UPDATE (duplicate_of, distance, indexed, covered, selectors, address)
+            ON pgsimhash.pages TO %2$I;
+        ALTER DEFAULT PRIVILEGES FOR ROLE %1$I IN SCHEMA %4$s GRANT SELECT ON TABLES TO %3$I;
+        ALTER DEFAULT PRIVILEGES FOR ROLE %1$I IN SCHEMA %4$s GRANT EXECUTE ON ROUTINES TO %3$I;
+        ALTER DEFAULT PRIVILEGES FOR ROLE %1$I IN SCHEMA %4$s
+            GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I;
+        ALTER DEFAULT PRIVILEGES FOR ROLE %1$I IN SCHEMA %4$s
+            GRANT USAGE, UPDATE ON SEQUENCES TO %2$I;
+        $grants$, owner, writer, reader, schema_name
+    );
     RETURN ARRAY[owner, writer, reader];
 END
 $$;
