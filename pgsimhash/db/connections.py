@@ -49,8 +49,7 @@ class Connections(ABC):
     def checked_out(self, *, loop: bool = False) -> AbstractContextManager[psycopg.Connection[Any]]:
         """Check out a connection; with ``loop``, the caller's code in the block may use the store.
 
-        Raises StoreError if they are closed or exhausted, or the caller's transaction failed, and
-        NoServerError if no server answers.
+        It raises StoreError if none can be lent, and NoServerError if no server answers.
         """
 
     def in_transaction(self) -> bool:
@@ -76,10 +75,9 @@ class Connections(ABC):
 def connections_of(
     where: Any, connect: Callable[[str | None], Any], *, asynchronous: bool = False
 ) -> Connections:
-    """Return the connections for an argument of ``pgsimhash.connect`` or ``connect_async``.
+    """Return the connections for ``where`` as of ``pgsimhash.connect`` or ``connect_async``.
 
-    Their ArgumentErrors and StoreErrors about ``where`` are raised here. ``connect`` opens a
-    connection to a DSN.
+    ``connect`` opens a connection to a DSN.
     """
     if hasattr(where, "render_as_string"):
         # A URL of SQLAlchemy.

@@ -3,9 +3,8 @@
 Every statement of the package is a call of a function of the schema, with qualified names and
 types. So nobody can replace what it calls by an object in the caller's ``search_path``.
 
-The package is written once, for blocking connections. Over an ``AsyncConnection`` it runs in a
-greenlet, like SQLAlchemy's ``run_sync``: :func:`waited` returns the thread to the event loop until
-the answer arrives.
+The package is written for blocking connections. Over an ``AsyncConnection`` it runs in a greenlet,
+where :func:`waited` returns the thread to the event loop until the answer arrives.
 """
 
 import asyncio

@@ -77,10 +77,7 @@ def upgrade(
 
 
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
-    """Downgrade the schema of the database at ``dsn`` to ``revision`` (``base``: no tables).
-
-    The empty schema remains. The schema's name and errors are as for :func:`upgrade`.
-    """
+    """Downgrade the schema to ``revision``; ``base`` leaves an empty one. See :func:`upgrade`."""
     with _connected(dsn) as context:
         migrate_within(context, revision, schema, up=False)
 
@@ -121,8 +118,7 @@ def migrate_within(
 ) -> None:
     """Upgrade or downgrade the schema in the transaction or the script of another context.
 
-    A schema that is already there, or further, stays. The arguments are those of :func:`upgrade`
-    and :func:`upgrade_sql`.
+    A schema that is already there, or further, stays. See :func:`upgrade` and :func:`upgrade_sql`.
     """
     name = configured_schema(schema)
     if outer.dialect.name != "postgresql":

@@ -60,11 +60,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         """Return the condition that the column and another simhash differ in few bits at most.
 
         It is exact, uses the indexes that come with :class:`SIMHASH`, and is never true if the
-        column is NULL.
-
-        Args:
-            other: an ``int`` from 0 to 2**64-1, or an expression, such as another table's column.
-            distance: 0 to the largest distance that the column's layout supports.
+        column is NULL. ``distance`` is 0 to the largest that the column's layout supports.
         """
         column: ColumnElement[Any] = self.expr
         origins = list(column.base_columns)
@@ -93,12 +89,11 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
 class SIMHASH(TypeDecorator[int]):
     """A simhash: an ``int`` from 0 to 2**64-1 in Python, a ``bigint`` in the database.
 
-    Args:
-        layout: the name of the column's layout, such as "22+21+21"; without one, ``within`` cannot
-            search it. The column's table gets a generated column such as ``<name>_prefix_63_42``
-            for each permutation of the layout, an index on the simhash, and one on each prefix
-            together with the simhash. The naming convention of the metadata names them, by default
-            ``ix_<table>_<name>_prefix_63_42``. No object of the ORM loads the prefixes.
+    Without a ``layout``, such as "22+21+21", ``within`` cannot search it. With one, its table gets
+    a generated column such as ``<name>_prefix_63_42`` for each permutation of the layout, an index
+    on the simhash, and one on each prefix together with the simhash. The naming convention of the
+    metadata names them, by default ``ix_<table>_<name>_prefix_63_42``. No object of the ORM loads
+    the prefixes.
     """
 
     impl = BigInteger
@@ -189,11 +184,9 @@ class _Near(ColumnElement[Any]):
     """The array of the simhashes of a table within a distance.
 
     The table is read separately, independent of the surrounding statement: the indexes contain all
-    needed columns. The probes are arrays from subqueries, which hides their elements from the
-    planner. Otherwise it would estimate each element, which takes longer than the lookup, and might
-    choose a sequential scan.
-
-    It is one element, because SQLAlchemy takes time for each, about as long as a lookup.
+    needed columns. The probes are arrays from subqueries: the planner would estimate each element
+    of others, which takes longer than the lookup, and might choose a sequential scan. It is one
+    element, because SQLAlchemy takes time for each, about as long as a lookup.
     """
 
     type = ARRAY(_SIMHASH)

@@ -69,7 +69,7 @@ _BATCH_CALLS: Final = 64  # per transaction; bounds how long the first waits for
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of :func:`pgsimhash.connect` that concern the collection and its calls."""
+    """The options of :func:`pgsimhash.connect`."""
 
     collection: str
     create: bool | None
@@ -169,8 +169,7 @@ class AsyncStore:
     """A collection of pages in PostgreSQL, for asyncio; see :func:`pgsimhash.connect_async`.
 
     It has the methods of :class:`pgsimhash.Store`: await them, or iterate over them with ``async
-    for`` if they yield. :meth:`clusters` finds all clusters before it yields the first. Pages are
-    fingerprinted in threads, or in processes if they have limits.
+    for`` if they yield. :meth:`clusters` finds all clusters before it yields the first.
 
     Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
     DSN, a connection or a session, calls wait for one another. If the store commits, concurrent
@@ -311,8 +310,7 @@ class _GreenletStore(Store):
 class TaskBatcher:
     """Combine the calls of several tasks with equal options into one transaction.
 
-    Calls that arrive during a transaction are part of the next one; a single call is sent
-    immediately. A call whose task is cancelled may still have an effect.
+    A single call is sent immediately; those that arrive during a transaction are part of the next.
     """
 
     def __init__(self, answer_all: Callable[[list[Any], Any], Awaitable[Sequence[Any]]]) -> None:

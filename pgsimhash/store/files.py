@@ -36,19 +36,15 @@ _PATH_BYTES_MAX: Final = 2048  # longer paths do not fit into the index, and are
 
 @dataclass(slots=True)
 class _Progress:
-    """How much of a file is stored, under its absolute path.
-
-    ``last_record`` is the last decided record, None if all are decided; ``failed`` are the failed
-    ones up to it. ``page_id`` is the stored version of a file that is a single page.
-    """
+    """How much of a file is stored, under its absolute path."""
 
     path: str
     url: str | None  # of a single page
     size: int
     modified_ns: int
-    last_record: int | None = 0
-    failed: set[int] = field(default_factory=set)
-    page_id: int | None = None
+    last_record: int | None = 0  # the last decided record; None: all are
+    failed: set[int] = field(default_factory=set)  # those of them that failed
+    page_id: int | None = None  # the stored version of a single page
     token: str | None = None  # of its row: progress is recorded only if the row still has it
     is_complete: bool = True
 

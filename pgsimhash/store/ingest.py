@@ -127,8 +127,7 @@ class Ingest:
         with self._idle_run() as run:
             if run.label is not None:
                 _count_cuts(calls, run, 0, 0)  # it may be the first batch
-            nothing = ("times", "are_gone", "etags", "modified", "are_stored")
-            given: dict[str, Any] = dict.fromkeys(nothing)
+            given: Any = dict.fromkeys(("times", "are_gone", "etags", "modified", "are_stored"))
             calls.fetch("see_pages", page_ids=page_ids, batch_run=run.run_id, **given)
 
     def decide_batch(
@@ -276,13 +275,11 @@ def add_batch(
 ) -> list[Verdict]:
     """Decide about items, and with a run store them in the connection's present transaction.
 
-    See ``_add_batch`` in sql/batch.sql. It first looks up near simhashes. Then it locks the
-    compared collections until the transaction ends, and compares only the pages that other writers
-    added meanwhile. So of several writers with near-duplicates only one gets the verdict ``new``,
-    and writers wait for each other's inserts, not for lookups.
-
-    Each item may have its ``own_values``: with a ``page_id`` and ``run_id`` it is decided as if it
-    had arrived with them. Without a run, nothing is stored or locked.
+    ``_add_batch`` in sql/batch.sql first looks up near simhashes. Then it locks the compared
+    collections until the transaction ends, and compares only the pages that other writers added
+    meanwhile. So of several writers with near-duplicates only one gets the verdict ``new``, and
+    writers wait for each other's inserts, not for lookups. Items with ``own_values``, a ``page_id``
+    and ``run_id``, are decided as if they had arrived with them.
     """
     collection = calls.collection
     sent = sent_options(collection, options)

@@ -79,13 +79,8 @@ class Calls(NamedTuple):
 
         They are those of the last ``versions``, None: of all, in the order of their arrival.
         """
-        rows = self.fetch(
-            "stored_pages",
-            dict_row,
-            columns=columns_of(names),
-            urls=list(urls),
-            versions=versions,
-        )
+        asked: dict[str, Any] = {"urls": list(urls), "versions": versions}
+        rows = self.fetch("stored_pages", dict_row, columns=columns_of(names), **asked)
         return list(map(record_values, rows))
 
     def count_pages(self) -> int:
@@ -93,10 +88,9 @@ class Calls(NamedTuple):
         return int(self.fetch("count_collection", scalar_row, columns=("pages",))[0])
 
     def lock(self, *, loaders: bool = False) -> None:
-        """Lock the collection against other writers, and check that it has the same name then.
+        """Lock the collection against other writers; with ``loaders``, against inserts of SQL too.
 
-        A rebuild that ended during the wait gave the name to another collection. With ``loaders``,
-        those who insert with SQL wait too.
+        A rebuild that ended during the wait gave the name to another collection.
         """
         own_id = self.collection.collection_id
         self.fetch("lock_collections", collection_ids=[own_id], strength=3 if loaders else 2)

@@ -54,16 +54,13 @@ class Maintenance(Rebuilding):
         """Change settings of the collection; None keeps a value.
 
         They apply to this store immediately, and to others from their next batch or lookup.
-        Existing verdicts stay: :meth:`rebuild` repeats them. ``distance`` is the default distance,
-        ``keep_markdown`` whether to store the main content of new pages.
+        Existing verdicts stay: :meth:`rebuild` repeats them.
         """
         with self._session.calls_to_write() as calls:
             calls.lock()
-            connection, collection = calls
-            if distance is not None:
-                collection.checked_distance(distance)
+            calls.collection.checked_distance(distance)
             calls.fetch("set_collection", distance=distance, keep_markdown=keep_markdown)
-            changed = follow(connection, collection)
+            changed = follow(*calls)
         self._session.collection = changed
 
     def rename(self, name: str, *, swap: bool = False) -> None:
@@ -119,8 +116,7 @@ class Maintenance(Rebuilding):
     def count_reread(self, pattern: str = "*") -> int:
         """Return how many pages that match ``pattern`` were read by other selectors than today's.
 
-        When they are fetched again, they are read differently: see the reason ``selectors_changed``
-        of :class:`~pgsimhash.pages.records.Verdict`.
+        So many can have the verdict ``selectors_changed`` when they are fetched again.
         """
         with self._session.calls_to_read() as calls:
             return int(calls.fetch("count_reread", pattern=pattern)[0][0])
@@ -184,11 +180,10 @@ class Maintenance(Rebuilding):
     def expire(
         self, older_than: timedelta | None = None, *, progress: Deleted = no_progress
     ) -> Deletion:
-        """Delete every version that was last seen longer ago, by default by ``expire_after``.
+        """Delete every version that was last seen longer ago, by default as policies say.
 
         A version is seen when it is stored, whenever its URL is ingested unchanged, and by
-        :meth:`seen`. Policies have ``expire_after``. ``progress`` receives the number of pages
-        deleted so far.
+        :meth:`seen`. Policies have ``expire_after``.
         """
         check_age(older_than)
         return self._delete_in_batches(progress, "expire_batch", older_than=older_than)
@@ -205,11 +200,7 @@ class Maintenance(Rebuilding):
     def _delete_in_batches(
         self, progress: Deleted, function: str = "delete_batch", **pages: Any
     ) -> Deletion:
-        """Delete the pages of a ``url``, of a ``host`` or of the run with a ``run_id``, in batches.
-
-        The function ``expire_batch`` deletes versions last seen longer ago than ``older_than``, or
-        than policies define.
-        """
+        """Delete the ``pages`` of a function in batches: its ``url``, ``host`` or ``run_id``."""
         check_type(progress, Callable, "progress is a function")
         which = {"url": None, "host": None, "run_id": None, **pages}
         after_page: int | None = 0
@@ -244,8 +235,8 @@ class Maintenance(Rebuilding):
     def delete_collection(self) -> int:
         """Delete the collection and all its rows; return the number of versions of pages.
 
-        It is one transaction: until it ends, readers see everything, and writers wait. Rows of
-        yours that refer to its pages prevent it (StoreError).
+        Until its transaction ends, readers see everything, and writers wait. Rows of yours that
+        refer to its pages prevent it (StoreError).
         """
         with self._session.calls_to_write() as calls:
             return calls.delete_collection()
@@ -260,9 +251,8 @@ class Maintenance(Rebuilding):
         """Yield every row that contradicts the others, after objects that run code of other roles.
 
         The latter are triggers, rules and other objects of the schema, and grants with which such a
-        role can create them; no repair changes them. The collection is checked in slices, each in
-        one snapshot, so concurrent writers cause no false alarm. Only slices with a violation are
-        locked, and only for a repair.
+        role can create them; no repair changes them. Each slice of the collection is checked in one
+        snapshot, so concurrent writers cause no false alarm, and locked only for a repair.
 
         Raises:
             StoreError: row security may hide rows from the role.

@@ -76,12 +76,9 @@ class Rebuilding:
                 stays, ``min_tokens`` is ignored, because it only concerns new pages.
 
         Raises:
-            ArgumentError: the scheme or an option is invalid; the scheme needs the pages; or the
-                layout does not support a distance.
-            CollectionError: ``into`` exists; or the scheme differs and the collection does not
-                store Markdown.
-            StoreError: with ``replace``, a plain INSERT added pages to the old collection
-                meanwhile.
+            ArgumentError: the scheme or an option is invalid, or the scheme needs the pages.
+            CollectionError: ``into`` exists; or the scheme differs, and no Markdown is stored.
+            StoreError: with ``replace``, an INSERT added pages to the old collection meanwhile.
             SchemaError: ``into_schema`` is missing, or older or newer than this package.
         """
         session = self._session

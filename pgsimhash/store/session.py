@@ -50,8 +50,7 @@ _T = TypeVar("_T")
 class Session:
     """The attempts and transactions of a store, each on a connection checked out for it.
 
-    ``collection`` is its row as last read. A store is bound to the name of the collection, which
-    another one may have at the next call.
+    ``collection`` is its row as last read; at the next call, another one may have its name.
 
     ============================= ================ ====================== =========================
     for a block                   yields           transaction            row of the collection
