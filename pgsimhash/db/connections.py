@@ -16,7 +16,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -211,9 +211,7 @@ class _EngineConnections(Connections):
             checked_out = self._source.connect()
         try:
             connection = _driver_connection(checked_out)
-            with ExitStack() as stack:
-                with translated_sqlalchemy_errors():
-                    stack.enter_context(_in_autocommit(connection, checked_out.invalidate))
+            with _in_autocommit(connection, checked_out.invalidate):
                 yield connection
         except NoServerError:
             checked_out.close()
@@ -299,6 +297,13 @@ _KINDS: Final[dict[str, type[Connections]]] = {
 @contextmanager
 def _in_autocommit(connection: Any, discard: Callable[[], object]) -> Iterator[None]:
     """Put a connection of a pool into autocommit mode; discard it if a transaction stays open."""
+    if not is_idle(connection):
+        raise StoreError(
+            "wrong_transaction",
+            "the pool or engine gave a connection that is in a transaction; end that first, also "
+            "in a callback such as check or checkout, or give an engine with a pool instead of a "
+            "single connection",
+        )
     autocommit = connection.autocommit
     waited(connection.set_autocommit(True))
     try:

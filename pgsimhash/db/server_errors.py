@@ -155,12 +155,6 @@ _OF_SQLALCHEMY: Final = {
         "SQLAlchemy has no transaction for the store",
         "first leave the block or the hook in which it ended",
     ),
-    # Raised by psycopg's set_autocommit.
-    "ProgrammingError": Translation(
-        "wrong_transaction",
-        "the engine gave a connection that is in a transaction",
-        "end that first, or give an engine with a pool instead of a single connection",
-    ),
 }
 
 
@@ -299,7 +293,7 @@ def translated_sqlalchemy_errors() -> Iterator[None]:
         raise _translated(original, SCHEMA) from original
     except exc.ResourceClosedError:
         raise closed("connection") from None
-    except (exc.InvalidRequestError, exc.TimeoutError, psycopg.ProgrammingError) as error:
+    except (exc.InvalidRequestError, exc.TimeoutError) as error:
         if "permanently closed" in str(error):
             raise closed("session") from error
         kinds = (kind.__name__ for kind in type(error).__mro__)

@@ -430,6 +430,19 @@ class TestWhatSqlalchemySays:
         engine.dispose()
 
 
+def test_a_callback_of_a_pool_that_begins_a_transaction(dsn: str, url: sqlalchemy.URL) -> None:
+    def select(connection: Any, *_: object) -> None:
+        connection.cursor().execute("SELECT 1")
+
+    engine = sqlalchemy.create_engine(url)
+    sqlalchemy.event.listen(engine, "checkout", select)
+    with ConnectionPool(dsn, check=select) as pool:
+        for source in (engine, pool):
+            with pytest.raises(StoreError, match="checkout", check=because("wrong_transaction")):
+                connect(source)
+    engine.dispose()
+
+
 @of(LENT, asynchronous=False)
 def test_a_collection_whose_creation_was_rolled_back(opened: Opened) -> None:
     opened.lender.rollback()
