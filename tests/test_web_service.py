@@ -133,6 +133,27 @@ def test_the_service(service: httpx.Client, url: str) -> None:
         assert store.runs() == []
 
 
+TASKS = f"""
+import asyncio
+from contextlib import asynccontextmanager
+from app import app, lifespan, opened, request_session
+
+async def request():
+    async with lifespan(app), asynccontextmanager(request_session)():
+        store = await opened()
+        await asyncio.gather(store.ingest("https://a.example/", {page(*ARTICLE)!r}), store.find(0))
+
+asyncio.run(request())
+"""
+
+
+def test_tasks_of_a_request_share_its_session(url: str, tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text(TASKS)
+    deploy = ["alembic upgrade head", "pgsimhash collection create news"]
+    run_commands([*deploy, f"PYTHONPATH=. python {tmp_path / 'tasks.py'}"], url, FOLDER)
+    assert run_sql(url, "SELECT url FROM pgsimhash.pages") == [("https://a.example/",)]
+
+
 def test_the_page_shows_the_service() -> None:
     programs = [(FOLDER / name).read_text(encoding="utf-8") for name in ("app.py", "nightly.py")]
     shown = blocks("web-service.md", "python")

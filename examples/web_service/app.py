@@ -6,10 +6,10 @@ pgsimhash collection create news
 uvicorn app:app --workers 2
 """
 
-import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request
@@ -32,9 +32,10 @@ from pgsimhash.sqlalchemy import Collection, Page, clusters, near_pages
 COLLECTION = "news"
 
 engine = create_async_engine(os.environ["DATABASE_URL"])
-# Each request has its own session; the store uses that of the request.
+# Each request has its own session, which its tasks inherit; the store uses that of the request.
+current_request: ContextVar[object] = ContextVar("current_request", default=None)
 sessions = async_scoped_session(
-    async_sessionmaker(engine, expire_on_commit=False), scopefunc=asyncio.current_task
+    async_sessionmaker(engine, expire_on_commit=False), scopefunc=current_request.get
 )
 
 
@@ -59,6 +60,7 @@ async def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
 
 async def request_session() -> AsyncGenerator[AsyncSession, None]:
     """Lend the session of this request, and commit at its end."""
+    current_request.set(object())
     try:
         yield sessions()
         await sessions.commit()
