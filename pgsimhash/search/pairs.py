@@ -42,7 +42,6 @@ _COMPARE_NS: Final = 0.6 if is_built else 3.0
 
 _LEADING_MAX: Final = 4
 _HOT: Final = 1 << 13  # from this many simhashes on, cutting a prefix again may be cheaper
-_FEW_BITS: Final = 6  # at most one in 2 to this power is few enough to compare with all others
 
 # The left and right sides of pairs.
 Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
@@ -190,7 +189,7 @@ def pairs_by(
                 reached = count
                 compared(done + count)
         if start < end:
-            for left, right in _within(ordered[start:end], distance, skipped):
+            for left, right in _within(ordered[start:end], distance):
                 yield _new(left, right, skipped)
             compared(end)
         done = end
@@ -246,24 +245,13 @@ def _hot(ordered: NDArray[np.uint64], prefix: np.uint64) -> list[tuple[int, int]
     return list(zip(borders[hot].tolist(), borders[hot + 1].tolist(), strict=True))
 
 
-def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) -> Iterator[Found]:
-    """Yield the near pairs of simhashes that share a prefix, and perhaps other bits.
-
-    Pairs that agree in a skipped block may be missing.
-    """
-    for bits in skipped:
-        # Simhashes with the usual value of a skipped block form no new pairs among themselves.
-        block = hot & bits
-        usual = block == np.partition(block, len(block) // 2)[len(block) // 2]
-        if len(hot) - np.count_nonzero(usual) <= len(hot) >> _FEW_BITS:
-            yield from _across(hot[~usual], hot[usual], distance)
-            yield from _each_with_each(hot[~usual], distance)
-            return
+def _within(hot: NDArray[np.uint64], distance: int) -> Iterator[Found]:
+    """Yield the near pairs of simhashes that share a prefix, and perhaps other bits."""
     varied = int(np.bitwise_or.reduce(hot ^ hot[0]))
     count = varied.bit_count()
     inner = _inner_layout(distance, 1 << (len(hot) - 1).bit_length(), count)
     if inner is None:
-        yield from _each_with_each(hot, distance)
+        yield from ((left, right) for left, right, _ in _compared(hot, np.uint64(0), distance))
         return
     together = Permutation(1, runs_of([bit for bit in reversed(range(BITS)) if varied >> bit & 1]))
     up = np.uint64(BITS - count)
@@ -272,16 +260,6 @@ def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) ->
     for permutation in inner.permutations:
         for left, right in pairs_by(permutation, inner, values, distance):
             yield together.restore(left << up | shared), together.restore(right << up | shared)
-
-
-def _each_with_each(simhashes: NDArray[np.uint64], distance: int) -> Iterator[Found]:
-    return ((left, right) for left, right, _ in _compared(simhashes, np.uint64(0), distance))
-
-
-def _across(few: NDArray[np.uint64], others: NDArray[np.uint64], distance: int) -> Iterator[Found]:
-    for small in few:
-        near = others[np.bitwise_count(others ^ small) <= distance]
-        yield np.full(len(near), small), near
 
 
 @cache
