@@ -24,11 +24,7 @@ _Codes = Mapping[str, str]
 
 
 class PgsimhashError(Exception):
-    """Base class of all exceptions of this package.
-
-    Attributes:
-        reason: one of the codes in ``reasons``.
-    """
+    """Base class of all exceptions of this package; ``reason`` is a key of ``reasons``."""
 
     reasons: ClassVar[_Codes] = {}
     """The codes of the class and their meanings."""
@@ -99,7 +95,7 @@ class ArgumentError(PgsimhashError, ValueError):
 
 
 def invalid_argument(message: str) -> ArgumentError:
-    """Return the error for an argument that is invalid for another reason than the other codes."""
+    """Return the error of the general code."""
     return ArgumentError("invalid_argument", message)
 
 

@@ -1,12 +1,7 @@
 """Provide pytest fixtures for projects that use pgsimhash: a real PostgreSQL, a database per test.
 
-pytest finds them where pgsimhash is installed, and loads what they need when a test uses one:
-
-- ``pgsimhash_dsn``: the DSN of a new database with the schema.
-- ``pgsimhash_store``: a store on it.
-- ``pgsimhash_empty_dsn``: the DSN of a new empty database.
-- ``pgsimhash_url`` and ``pgsimhash_empty_url``: the same two databases as URLs of SQLAlchemy, with
-  the driver psycopg. :func:`url_of_dsn` converts other DSNs.
+pytest finds them where pgsimhash is installed, and loads what they need when a test uses one;
+``pytest --fixtures`` lists them. URLs are SQLAlchemy's, with the driver psycopg.
 
 The server is ``PGSIMHASH_TEST_DSN`` if that is set (its user must be able to create databases).
 Otherwise it is a container of ``PGSIMHASH_TEST_IMAGE`` (by default ``postgres:18``), if Docker is
@@ -162,13 +157,10 @@ def pgsimhash_server() -> Iterator[str]:
     from pgsimhash.db.dsn import plain_dsn
 
     with ExitStack() as stack:
-        route = chosen_server()
-        if route == DSN_VARIABLE:
-            yield plain_dsn(os.environ[DSN_VARIABLE])
-        elif route == "embedded server":
-            yield _embedded(stack)
+        if given := os.environ.get(DSN_VARIABLE):
+            yield plain_dsn(given)
         else:
-            yield _container(stack)
+            yield _container(stack) if _docker_answers() else _embedded(stack)
 
 
 @pytest.fixture(scope="session")
