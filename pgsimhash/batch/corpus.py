@@ -10,18 +10,11 @@ from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pgsimhash.batch.originals import (
-    SAMPLE,
-    Cell,
-    default_distance,
-    find_originals,
-    first_originals,
-    read_texts,
-)
+from pgsimhash.batch.originals import SAMPLE, default_distance, find_originals, first_originals
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import replacing
-from pgsimhash.schemes.texts import batches, scheme_for_texts
+from pgsimhash.schemes.texts import Cell, batches, read_texts, scheme_for_texts
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources.rows import IN_PARTS, line_fields
 from pgsimhash.sources.streams import DamagedError, stream_of
@@ -82,15 +75,15 @@ def dedup(
     # From all parts of the file: its short texts may come first.
     sample = (one for texts, _ in _texts(path, text, SAMPLE) for one in texts if one is not None)
     recipe = scheme_for_texts(sample)
-    cells = list[Cell | None]()
+    cells = list[Cell]()
     for texts, done in _texts(path, text):
-        read = read_texts((one for one in texts if one is not None), recipe, jobs)
-        cells += [None if one is None else next(read) for one in texts]
+        cells += read_texts(texts, recipe, jobs)
         progress(*done)
-    if cells and not any(cells):
+    reasons = Counter(cell.reason for cell in cells)
+    if 0 < reasons["null"] == len(cells):
         raise invalid_argument(f"no row of {path} has {text!r}; name the column of the texts")
     limit = default_distance(recipe) if distance is None else distance
-    originals = find_originals([cell or Cell() for cell in cells], limit, jobs)
+    originals = find_originals(cells, limit, jobs)
     firsts = first_originals(originals)
     keep = [original is None for original in originals]
     with _writer(path, output) as write:
@@ -107,8 +100,8 @@ def dedup(
         kept=sum(keep),
         duplicates=len(keep) - sum(keep),
         clusters=sum(size > 1 for size in sizes.values()),
-        too_short=sum(cell is not None and cell.simhash is None for cell in cells),
-        without_text=cells.count(None),
+        too_short=reasons["too_short"],
+        without_text=reasons["null"],
         scheme=recipe.name,
     )
 

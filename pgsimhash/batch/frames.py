@@ -2,17 +2,15 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeVar, cast
 
 from pgsimhash.batch.originals import (
     SAMPLE,
-    Cell,
     Original,
     default_distance,
     find_originals,
     first_originals,
-    read_texts,
 )
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
@@ -22,7 +20,7 @@ from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import Scheme, get_scheme, scheme_for_texts
 from pgsimhash.schemes.registry import DEFAULT_SCHEME, checked_selectors
-from pgsimhash.schemes.texts import too_short
+from pgsimhash.schemes.texts import Cell, read_texts, too_short
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import SourcePage
 
@@ -139,21 +137,20 @@ def read_cells(
     selectors: Selectors = NO_SELECTORS,
 ) -> list[Cell]:
     """Return the cells of a column, read; they may be None."""
-    present = [(cell, url) for cell, url in zip(cells, urls, strict=True) if cell is not None]
-    results: Iterator[Cell]
     if kind == "text":
-        results = read_texts((text for text, _ in present), scheme, jobs)
-    else:
-        # A page can be read without a URL.
-        cut = selectors._asdict()
-        pages = (SourcePage(cast(str, url), page, **cut) for page, url in present)
-        records = extract_many(pages, jobs, scheme, markdown=False)
-        results = (
-            Cell(record.simhash, signature=record.signature)
-            if isinstance(record, PageRecord)
-            else Cell(reason=record.reason)
-            for record in records
-        )
+        return list(read_texts(cells, scheme, jobs))
+    # A page can be read without a URL.
+    pages = (
+        SourcePage(cast(str, url), page, **selectors._asdict())
+        for page, url in zip(cells, urls, strict=True)
+        if page is not None
+    )
+    results = (
+        Cell(record.simhash, record.signature)
+        if isinstance(record, PageRecord)
+        else Cell(reason=record.reason)
+        for record in extract_many(pages, jobs, scheme, markdown=False)
+    )
     return [Cell(reason="null") if cell is None else next(results) for cell in cells]
 
 

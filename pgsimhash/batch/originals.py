@@ -1,7 +1,6 @@
 """Find the original of each row of a column of texts or pages, in memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import tee
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.hashing.signature import confirmations
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
-from pgsimhash.schemes.texts import vote_texts
+from pgsimhash.schemes.texts import Cell
 from pgsimhash.search.pairs import find_pairs
 
 SAMPLE: Final = 2000  # texts that choose the scheme
@@ -17,18 +16,6 @@ SAMPLE: Final = 2000  # texts that choose the scheme
 _PLACE_BITS: Final = 40
 _PLACES: Final = (1 << _PLACE_BITS) - 1
 _NONE: Final = (1 << 62) - 1  # more than any distance and place
-
-
-class Cell(NamedTuple):
-    """A cell that was read: its simhash and signature, or the reason why it has none.
-
-    A text without a simhash has its words, joined by single spaces.
-    """
-
-    simhash: int | None = None
-    reason: str | None = None
-    signature: int | None = None
-    text: str | None = None
 
 
 class Original(NamedTuple):
@@ -45,16 +32,6 @@ def default_distance(scheme: Scheme) -> int:
     return 11 if scheme == SHORT_SCHEME else scheme.distance
 
 
-def read_texts(texts: Iterable[str], scheme: Scheme, jobs: int = 1) -> Iterator[Cell]:
-    """Yield the cell of each text."""
-    voting, kept = tee(texts)
-    for text, vote in zip(kept, vote_texts(voting, scheme, jobs), strict=True):
-        if vote is None:
-            yield Cell(reason="too_short", text=" ".join(text.split()))
-        else:
-            yield Cell(vote.simhash, signature=vote.signature)
-
-
 def find_originals(
     cells: Sequence[Cell], limit: int, jobs: int = 1, *, verify: bool = True
 ) -> list[Original | None]:
@@ -62,7 +39,7 @@ def find_originals(
     numbers: dict[str | tuple[int, int | None], int] = {}
     firsts: list[int] = []  # the first row of each distinct text or pair of simhash and signature
     of_rows: list[int | None] = []
-    for row, (simhash, _, signature, text) in enumerate(cells):
+    for row, (simhash, signature, _, text) in enumerate(cells):
         key = text if simhash is None else (simhash, signature if verify else None)
         of_rows.append(numbers.setdefault(key, len(firsts)) if key else None)
         if of_rows[-1] == len(firsts):

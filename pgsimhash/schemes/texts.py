@@ -27,14 +27,19 @@ BATCH_TEXTS: Final = 64  # texts read before the first simhash is yielded
 BATCH_CHARS: Final = 1_000_000  # characters of these texts together, without the last one
 START_CHARS: Final = 1_000  # characters of a text, enough to compare lengths
 
-Data = TypeVar("Data", str, bytes)
+Data = TypeVar("Data", str | None, bytes)
 
 
-class TextVote(NamedTuple):
-    """The simhash and the signature of a text."""
+class Cell(NamedTuple):
+    """A text or page that was read: its simhash and signature, or the reason why it has none.
 
-    simhash: int
-    signature: int
+    A text without a simhash has its words, joined by single spaces.
+    """
+
+    simhash: int | None = None
+    signature: int | None = None
+    reason: str | None = None
+    text: str | None = None
 
 
 def scheme_for_texts(texts: Iterable[str]) -> Scheme:
@@ -75,10 +80,10 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
 
     def simhashes() -> Iterator[int | None]:
         done = short = 0
-        for vote in vote_texts(_strings(texts), recipe):
+        for cell in read_texts(_strings(texts), recipe):
             done += 1
-            short += vote is None
-            yield None if vote is None else vote.simhash
+            short += cell.simhash is None
+            yield cell.simhash
         if 2 * short > done:
             warnings.warn(too_short(short, done, recipe), stacklevel=2)
 
@@ -106,13 +111,10 @@ def too_short(short: int, texts: int, scheme: Scheme) -> str:
     return message
 
 
-def vote_texts(texts: Iterable[str], scheme: Scheme, jobs: int = 1) -> Iterator[TextVote | None]:
-    """Yield the vote of each text, in order; None for one that is too short.
-
-    The C extension reads batches of texts in this many threads.
-    """
+def read_texts(texts: Iterable[str | None], scheme: Scheme, jobs: int = 1) -> Iterator[Cell]:
+    """Yield the cell of each text, in order; the C extension reads batches in this many threads."""
     parts = batches(texts, BATCH_TEXTS, BATCH_CHARS)
-    yield from chain.from_iterable(in_threads(partial(_votes, scheme), parts, jobs))
+    return chain.from_iterable(in_threads(partial(_cells, scheme), parts, jobs))
 
 
 def batches(items: Iterable[Data], most: int, sizes: int) -> Iterator[list[Data]]:
@@ -121,7 +123,7 @@ def batches(items: Iterable[Data], most: int, sizes: int) -> Iterator[list[Data]
     size = 0
     for item in items:
         batch.append(item)
-        size += len(item)
+        size += len(item or ())
         if len(batch) == most or size > sizes:
             yield batch
             batch, size = [], 0
@@ -129,17 +131,23 @@ def batches(items: Iterable[Data], most: int, sizes: int) -> Iterator[list[Data]
         yield batch
 
 
-def _votes(scheme: Scheme, texts: Sequence[str]) -> list[TextVote | None]:
-    mark = marked(0, scheme)
-    votes: list[TextVote | None] = []
-    for text, vote in zip(texts, _read_in_c(scheme, texts), strict=True):
-        try:
-            simhash, signature, _, tokens, *_ = vote or scheme.vote(Article(text, text))
-            is_short = tokens < scheme.min_tokens
-            votes.append(None if is_short else TextVote(simhash, signature | mark))
-        except PageError:
-            votes.append(None)
-    return votes
+def _cells(scheme: Scheme, texts: Sequence[str | None]) -> list[Cell]:
+    votes, mark = _read_in_c(scheme, [text or "" for text in texts]), marked(0, scheme)
+    return [
+        Cell(reason="null") if text is None else _cell(scheme, mark, text, vote)
+        for text, vote in zip(texts, votes, strict=True)
+    ]
+
+
+def _cell(scheme: Scheme, mark: int, text: str, vote: native.VoteFields | None) -> Cell:
+    try:
+        simhash, signature, _, tokens, *_ = vote or scheme.vote(Article(text, text))
+        is_short = tokens < scheme.min_tokens
+    except PageError:
+        is_short = True
+    if is_short:
+        return Cell(reason="too_short", text=" ".join(text.split()))
+    return Cell(simhash, signature | mark)
 
 
 def _read_in_c(scheme: Scheme, texts: Sequence[str]) -> Sequence[native.VoteFields | None]:

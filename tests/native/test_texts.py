@@ -14,7 +14,7 @@ from pgsimhash.html import Article, implementation, native
 from pgsimhash.html.blocks import signed_lines
 from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
-from pgsimhash.schemes.texts import BATCH_TEXTS, vote_texts
+from pgsimhash.schemes.texts import BATCH_TEXTS, Cell, read_texts
 from tests.native.test_equal import pytestmark as pytestmark
 
 TEXTS = [
@@ -45,17 +45,17 @@ PARTS = [
 ]
 
 
-def by_python(text: str, scheme: Scheme) -> tuple[int, int] | None:
+def by_python(text: str, scheme: Scheme) -> Cell:
     try:
         vote = scheme.vote(Article(text, text))
     except PageError:
-        return None
-    return vote.simhash, vote.signature
+        return Cell(reason="too_short", text=" ".join(text.split()))
+    return Cell(vote.simhash, vote.signature)
 
 
 def check(texts: Sequence[str], scheme: Scheme, jobs: int = 1) -> None:
     expected = [by_python(text, scheme) for text in texts]
-    assert list(vote_texts(texts, scheme, jobs)) == expected
+    assert list(read_texts(texts, scheme, jobs)) == expected
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
