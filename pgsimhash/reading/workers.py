@@ -101,12 +101,12 @@ def extract_many(
     the errors are those of :class:`PageReader`; by default, a page has :data:`PAGE_SECONDS`.
     """
     check_reading(jobs, max_bytes)
-    recipe = get_scheme(scheme)
-    reader = PageReader(page_seconds, page_memory, jobs)
+    recipe, reader = get_scheme(scheme), PageReader(page_seconds, page_memory, jobs)
+    options: dict[str, Any] = {"scheme": recipe, "markdown": markdown, "max_bytes": max_bytes}
     if jobs == 1 and not reader.has_limit:
-        return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
-    work = reader.work(recipe, markdown, max_bytes)
-    results: Iterator[Any] = _read_ahead(reader, jobs, work, pages)
+        return map(partial(extract, **options), pages)
+    recipe.check_portable()
+    results: Iterator[Any] = _read_ahead(reader, jobs, options, pages)
     return results
 
 
@@ -159,14 +159,7 @@ class PageReader:
         """Return the record of one page, see :func:`extract`."""
         if not self._in_processes:
             return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
-        return self.read(page, self.work(scheme, markdown, max_bytes))
-
-    def work(self, scheme: Scheme, markdown: bool, max_bytes: int) -> _Work:
-        """Return how a process fingerprints pages; the scheme must be portable."""
-        return _Work(scheme.check_portable(), markdown, max_bytes, self._memory)
-
-    def read(self, page: Input, work: _Work) -> Item:
-        """Return the record of one page, read by a process."""
+        work = _Work(scheme, markdown, max_bytes, self._memory)
         with self._places:
             reader = self._reader_for(work)
             try:
@@ -193,6 +186,7 @@ class PageReader:
             for place, (known, _) in enumerate(self._idle):
                 if known == work:
                     return self._idle.pop(place)[1]
+            work.scheme.check_portable()
             reader: _Reader = Worker(_begin_reading, work)
             self._all.append(reader)
             if self._is_closed:
@@ -201,7 +195,7 @@ class PageReader:
 
 
 def _read_ahead(
-    reader: PageReader, jobs: int, work: _Work, pages: Iterable[Input]
+    reader: PageReader, jobs: int, options: dict[str, Any], pages: Iterable[Input]
 ) -> Iterator[Item]:
     """Yield the results of pages in order, read by ``jobs`` processes of ``reader``; close it."""
     # A thread for each process sends it the next page as soon as it is idle.
@@ -212,7 +206,7 @@ def _read_ahead(
         for page in pages:
             if not isinstance(page, Pause):
                 try:
-                    sent.append((threads.submit(reader.read, page, work), _size(page)))
+                    sent.append((threads.submit(reader.extract, page, **options), _size(page)))
                 except RuntimeError as error:
                     raise no_process(error) from error
                 size += _size(page)
