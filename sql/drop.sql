@@ -19,7 +19,8 @@ BEGIN
             SELECT CASE c.relkind WHEN 'r' THEN 2 ELSE 4 END,
                 CASE c.relkind WHEN 'r' THEN 'TABLE' ELSE 'TYPE' END, c.oid::regclass::text
             FROM pg_class AS c
-            WHERE c.relnamespace = home AND c.relkind IN ('r', 'c') AND c.relname ~ names
+            WHERE c.relnamespace = home AND c.relname ~ names
+                AND (c.relkind = 'c' OR c.relkind = 'r' AND c.relname !~ '^_')
         ) AS o (turn, kind, label)
         GROUP BY o.turn, o.kind
         ORDER BY o.turn

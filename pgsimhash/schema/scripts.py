@@ -221,9 +221,8 @@ def digests() -> list[str]:
 def drop_statements(schema: str = SCHEMA, *, tables: bool = True) -> list[str]:
     """Return the statements that drop all objects of the package from a schema, or functions."""
     names = {name for each in _statements(tables=tables) for name in _CREATED.findall(each)}
-    # Of functions and types, also those with the numbers of other revisions.
-    names |= {rf"_{name.removeprefix('_')}_\d+" for name in names & _numbered_names()}
-    return _dropped("|".join(sorted(names)), schema)
+    # Also the numbered functions and types of other revisions and builds.
+    return _dropped("|".join(sorted({*names, r"_\w+_\d+"})), schema)
 
 
 def _dropped(names: str | None, schema: str) -> list[str]:

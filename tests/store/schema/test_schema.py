@@ -221,6 +221,7 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
     with connect(dsn) as store:
         store.add_page("https://a.example/", 5)
     run_sql(dsn, "CREATE TABLE pgsimhash.runs_of_mine (run integer)")
+    run_sql(dsn, "CREATE TABLE pgsimhash._runs_1 (run integer)")
     run_sql(dsn, "CREATE FUNCTION pgsimhash.mine() RETURNS integer RETURN 1")
     migrate.downgrade(dsn)
     with psycopg.connect(dsn) as connection:
@@ -233,10 +234,12 @@ def test_a_downgrade_drops_the_objects_of_the_package_and_leaves_yours(dsn: str)
             "ON c.oid = t.typrelid AND c.relkind = 'c' "
             "WHERE t.typnamespace = 'pgsimhash'::regnamespace ORDER BY 1"
         ).fetchall()
-        assert left == [("mine",), ("runs_of_mine",)]
+        assert left == [("_runs_1",), ("mine",), ("runs_of_mine",)]
         with pytest.raises(SchemaError, match="run: pgsimhash migrate"):
             check_schema(connection)
-        connection.execute("DROP TABLE pgsimhash.runs_of_mine; DROP FUNCTION pgsimhash.mine")
+        connection.execute(
+            "DROP TABLE pgsimhash.runs_of_mine, pgsimhash._runs_1; DROP FUNCTION pgsimhash.mine"
+        )
     migrate.upgrade(dsn)
     assert dump(dsn) == before
 
@@ -309,6 +312,9 @@ class TestOtherBuilds:
             assert now in before
             before = before.replace(now, then)
         run_sql(empty_dsn, before)
+        # This version has no such function, but the type.
+        gone = "crawl._former_1(one crawl._match_1) RETURNS integer RETURN 1"
+        run_sql(empty_dsn, f"CREATE FUNCTION {gone}")
         run_sql(empty_dsn, "INSERT INTO crawl.collections (name, scheme) VALUES ('kept', 'x-1')")
         with pytest.raises(
             SchemaError, match=r"functions .* crawl; run: pgsimhash migrate", check=because("older")
