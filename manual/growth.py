@@ -74,8 +74,6 @@ def growth() -> str:
         parts += [f'<circle class="{kind}" cx="{at}" cy="{y}" r="4"/>' for at, y in points]
         if x == _RIGHT:
             last = y = max(y, last + _SPACING)
-        else:
-            y -= _SPACING
         parts.append(f'<text class="h {kind}" x="{x + 12}" y="{y + 5}">{label}</text>\n')
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 444" width="880" height="444" '
