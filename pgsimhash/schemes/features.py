@@ -3,18 +3,21 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
+import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
 from pgsimhash.hashing.tokens import is_unspaced, shingles, tokenize_with_numbers
-from pgsimhash.html import Article
+from pgsimhash.hashing.votes import signature_hashes, vote
+from pgsimhash.html import Article, native
+from pgsimhash.html.blocks import signed_lines
 from pgsimhash.html.page_words import LISTED, VOLATILE, WORD, WeightedWords, words_by_line
 from pgsimhash.html.parse import refuse_binary
 from pgsimhash.pages.values import BytesLike
@@ -50,6 +53,17 @@ def murmur3_64_of_words(features: Collection[str]) -> Hashes:
     return np.where(second == nothing, hashes[first], pair_hashes(hashes[first], hashes[second]))
 
 
+class Vote(NamedTuple):
+    """The result of a scheme for an article; ``Fingerprint`` describes the fields."""
+
+    simhash: int
+    signature: int
+    features: int
+    tokens: int
+    text_digest: int
+    unseen: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class BlockWeights:
     """Weigh words, and pairs of neighbouring words in a block, by the weights of their blocks.
@@ -69,6 +83,21 @@ class BlockWeights:
         """Return the features and their weights; ``tokens`` is ignored."""
         names, sums = sums_of_occurrences(words_of(article))
         return dict(zip(names, self.damped(sums).tolist(), strict=True))
+
+    def vote(self, article: Article, check: Callable[[int], None]) -> Vote:
+        """Return the vote of an article; ``check`` raises if it has too few words."""
+        if article.native is not None and type(self) is BlockWeights:
+            fields = article.native.vote(tuple(OCCURRENCES.values()), self.damping, EVENED)
+            if fields is not None:
+                check(Vote(*fields).tokens)
+                return Vote(*fields)
+        words = words_of(article)
+        check(words.length)
+        names, sums = sums_of_occurrences(words)
+        hashes = murmur3_64_of_words(names)
+        signature = signature_hashes(hashes, sums / (sums + EVENED))
+        simhash, (unseen, _) = vote(hashes, self.damped(sums)), words.unseen
+        return Vote(simhash, signature, len(hashes), words.length, words_digest(words), unseen)
 
     def damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights in the vote of features with these sums of weights."""
@@ -106,6 +135,11 @@ def sums_of_occurrences(words: WeightedWords) -> tuple[list[str], NDArray[np.flo
 def words_of(article: Article) -> WeightedWords:
     """Return the weighted words of an article; without them, each line has weight 1."""
     return words_by_line(article.text) if article.words is None else article.words
+
+
+def words_digest(words: WeightedWords) -> int:
+    """Return the 64 bits that are equal for pages with the same words; see ``text_digest``."""
+    return mmh3.hash64(" ".join(words.lasting_words()).encode(errors="replace"), signed=False)[0]
 
 
 WORDS_MAX: Final = 1_000  # words of a text that count
@@ -197,3 +231,15 @@ def short_weights(tokens: Sequence[str], article: Article) -> Mapping[str, float
         word[start : start + 3] for word in bordered for start in range(max(len(word) - 2, 1))
     )
     return {f"{numbers}|{letters}": _LETTERS * times for letters, times in counts.items()}
+
+
+def votes_in_c(
+    weigh: object, tokenize: object, hash_features: object, texts: Sequence[str]
+) -> Sequence[native.VoteFields | None]:
+    """Return the fields of the votes of texts, None for those that only Python reads."""
+    if type(weigh) is BlockWeights and hash_features is murmur3_64_of_words:
+        outlines = list(map(signed_lines, texts))
+        return native.vote_texts(outlines, tuple(OCCURRENCES.values()), weigh.damping, EVENED)
+    if (weigh, tokenize, hash_features) == (short_weights, short_words, murmur3_64):
+        return native.vote_titles([without_joiners(text).replace("\0", " ") for text in texts])
+    return [None] * len(texts)

@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
-import mmh3
 import numpy as np
 
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
@@ -25,22 +24,20 @@ from pgsimhash.hashing.signature import PLAIN_TEXT
 from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, read_article
-from pgsimhash.html.page_words import WeightedWords
 from pgsimhash.pages.records import PageFields, SourcePage
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size
 from pgsimhash.schemes.blog import long_words, read_blog, spaced_words
 from pgsimhash.schemes.features import (
-    EVENED,
-    OCCURRENCES,
     BlockWeights,
     ShingleWeights,
+    Vote,
     murmur3_64_of_words,
     read_text,
     short_weights,
     short_words,
-    sums_of_occurrences,
+    words_digest,
     words_of,
 )
 from pgsimhash.schemes.interop import CategoryWords, read_with_references
@@ -51,17 +48,6 @@ _OF_ARTICLE: Final = (
 )  # fmt: skip
 # What a caller passed instead of a page.
 _PLACE: Final = re.compile(r"(?i)https?://\S+|[\w.~/\\:%-]+\.(?:x?html?|txt|md|pdf|json|gz)")
-
-
-class Vote(NamedTuple):
-    """The result of a scheme for an article; ``Fingerprint`` describes the fields."""
-
-    simhash: int
-    signature: int
-    features: int
-    tokens: int
-    text_digest: int
-    unseen: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +82,6 @@ class Scheme:
     distance: int = field(default=NEAR_MAX, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the distance."""
         check_distance(self.distance, DISTANCE_MAX)
 
     def vote(self, article: Article) -> Vote:
@@ -106,37 +91,19 @@ class Scheme:
             PageError: the article has fewer than ``min_tokens`` tokens, or no feature.
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
-            return self._vote_blocks(self.weigh, article)
+            blocks = self.weigh.vote(article, partial(self._check_length, article=article))
+            return blocks._replace(signature=marked(blocks.signature, self))
         tokens = self.tokenize(article.text)[:TOKENS_MAX]
         self._check_length(len(tokens), article)
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
         signature = marked(signature_hashes(hashes, weights), self)
-        digest = _digest(words_of(article))
+        digest = words_digest(words_of(article))
         return Vote(vote(hashes, weights), signature, len(hashes), len(tokens), digest)
 
-    def _vote_blocks(self, weigh: BlockWeights, article: Article) -> Vote:
-        if article.native is not None and type(weigh) is BlockWeights:
-            native = article.native.vote(tuple(OCCURRENCES.values()), weigh.damping, EVENED)
-            if native is not None:
-                self._check_length(Vote(*native).tokens, article)
-                return Vote(*native)
-        words = words_of(article)
-        self._check_length(words.length, article)
-        names, sums = sums_of_occurrences(words)
-        hashes = self.hash_features(names)
-        signature = marked(signature_hashes(hashes, sums / (sums + EVENED)), self)
-        simhash = vote(hashes, weigh.damped(sums))
-        unseen, _ = words.unseen
-        return Vote(simhash, signature, len(hashes), words.length, _digest(words), unseen)
-
     def simhash(self, text: str) -> int:
-        """Return the simhash of ``text`` as the main content.
-
-        Raises:
-            PageError: the text has fewer than ``min_tokens`` tokens, or no feature.
-        """
+        """Return the simhash of ``text`` as the main content; the errors are those of a vote."""
         return self.vote(Article(markdown=text, text=text)).simhash
 
     def _check_length(self, tokens: int, article: Article) -> None:
@@ -152,11 +119,7 @@ class Scheme:
             )
 
     def check_portable(self) -> Scheme:
-        """Return this scheme, which can be sent to other processes.
-
-        Raises:
-            ArgumentError: a part of it cannot be pickled.
-        """
+        """Return this scheme, if it can be pickled for other processes."""
         try:
             pickle.dumps(self)
         except Exception as error:
@@ -165,10 +128,6 @@ class Scheme:
                 "parts functions of a module or frozen dataclasses, or use one process"
             ) from error
         return self
-
-
-def _digest(words: WeightedWords) -> int:
-    return mmh3.hash64(" ".join(words.lasting_words()).encode(errors="replace"), signed=False)[0]
 
 
 def marked(signature: int, scheme: Scheme) -> int:
@@ -336,11 +295,7 @@ def reads_texts(scheme: str | Scheme) -> bool:
 
 
 def get_scheme(name: str | Scheme) -> Scheme:
-    """Return the scheme of that name; return a scheme unchanged.
-
-    Raises:
-        ArgumentError: no scheme has this name; the message lists the names.
-    """
+    """Return the scheme of that name; return a scheme unchanged."""
     if isinstance(name, Scheme):
         return name
     try:
@@ -361,11 +316,8 @@ def scheme_names() -> list[str]:
 def register_scheme(scheme: Scheme) -> Scheme:
     """Register ``scheme`` by its name in this process, and return it.
 
-    The same recipe may be registered again. Other processes do not learn of it: functions that use
-    several processes pickle the scheme itself.
-
-    Raises:
-        ArgumentError: another recipe has this name.
+    The same recipe may be registered again, another one of its name not. Other processes do not
+    learn of it: functions that use several processes pickle the scheme itself.
     """
     known = _schemes.setdefault(scheme.name, scheme)
     if known != scheme:

@@ -7,20 +7,10 @@ from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
 from pgsimhash.errors import PageError, invalid_argument
-from pgsimhash.hashing.hashes import murmur3_64
 from pgsimhash.hashing.tokens import tokenize_with_numbers
 from pgsimhash.html import Article, native
-from pgsimhash.html.blocks import signed_lines
 from pgsimhash.runtime.threads import in_threads
-from pgsimhash.schemes.features import (
-    EVENED,
-    OCCURRENCES,
-    BlockWeights,
-    murmur3_64_of_words,
-    short_weights,
-    short_words,
-    without_joiners,
-)
+from pgsimhash.schemes.features import votes_in_c
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme, get_scheme, marked
 
 BATCH_TEXTS: Final = 64  # texts read before the first simhash is yielded
@@ -50,10 +40,7 @@ def scheme_for_texts(texts: Iterable[str]) -> Scheme:
     choose once for all texts.
 
     Args:
-        texts: all texts, or a sample of them.
-
-    Raises:
-        TypeError: an item is not a string.
+        texts: all texts, or a sample of them; another item than a str is a TypeError.
     """
     lengths = [len(tokenize_with_numbers(text[:START_CHARS])) for text in _strings(texts)]
     short = sum(0 < length < TEXT_SCHEME.min_tokens for length in lengths)
@@ -67,12 +54,9 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
     than half of the texts are too short, a ``UserWarning`` at the end says how many.
 
     Args:
-        texts: the main contents.
+        texts: the main contents; another item than a str is a TypeError.
         scheme: the recipe, or the name of a registered one, without its extraction;
             :func:`scheme_for_texts` chooses one by the lengths of texts.
-
-    Raises:
-        TypeError: an item is not a string.
     """
     if isinstance(texts, str | Mapping):
         raise invalid_argument(f"texts are a list, not a {type(texts).__name__}")
@@ -132,7 +116,8 @@ def batches(items: Iterable[Data], most: int, sizes: int) -> Iterator[list[Data]
 
 
 def _cells(scheme: Scheme, texts: Sequence[str | None]) -> list[Cell]:
-    votes, mark = _read_in_c(scheme, [text or "" for text in texts]), marked(0, scheme)
+    weigh, mark = (scheme.weigh, scheme.tokenize, scheme.hash_features), marked(0, scheme)
+    votes = votes_in_c(*weigh, [text or "" for text in texts])
     return [
         Cell(reason="null") if text is None else _cell(scheme, mark, text, vote)
         for text, vote in zip(texts, votes, strict=True)
@@ -148,14 +133,3 @@ def _cell(scheme: Scheme, mark: int, text: str, vote: native.VoteFields | None) 
     if is_short:
         return Cell(reason="too_short", text=" ".join(text.split()))
     return Cell(simhash, signature | mark)
-
-
-def _read_in_c(scheme: Scheme, texts: Sequence[str]) -> Sequence[native.VoteFields | None]:
-    """Return the fields of the votes, None for a text that only Python reads."""
-    weigh, hash_features = scheme.weigh, scheme.hash_features
-    if type(weigh) is BlockWeights and hash_features is murmur3_64_of_words:
-        outlines = list(map(signed_lines, texts))
-        return native.vote_texts(outlines, tuple(OCCURRENCES.values()), weigh.damping, EVENED)
-    if (weigh, scheme.tokenize, hash_features) == (short_weights, short_words, murmur3_64):
-        return native.vote_titles([without_joiners(text).replace("\0", " ") for text in texts])
-    return [None] * len(texts)
