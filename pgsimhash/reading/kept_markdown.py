@@ -39,10 +39,7 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
     """Return the record of another scheme with the same reader, or a failure.
 
     A scheme has a reader, a tokenizer and a weighting. The reader needs the page. The tokenizer and
-    the weighting need only the article, except for the weights of its text blocks.
-
-    Raises:
-        ArgumentError: the scheme weighs text blocks.
+    the weighting need only the article; a scheme that weighs its text blocks is an ArgumentError.
     """
     if record.markdown is None:
         return PageFailure(

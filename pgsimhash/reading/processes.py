@@ -14,12 +14,9 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from pgsimhash.errors import ArgumentError
-
-_Message = TypeVar("_Message")
-_Answer = TypeVar("_Answer")
 
 START_SECONDS = 60  # then a process will not start any more, as one that was stopped
 _SECONDS_MAX = 1e6  # what a pipe accepts
@@ -36,41 +33,39 @@ class _Running(NamedTuple):
     pipe: Connection
 
 
-class Worker(Generic[_Message, _Answer]):
+class Worker:
     """A process that answers one message at a time; the first message starts it.
 
     There, ``begin`` returns the function that answers messages; its ``arguments`` are pickled.
     """
 
     def __init__(
-        self, begin: Callable[..., Callable[[_Message], _Answer]], arguments: tuple[Any, ...]
+        self, begin: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]
     ) -> None:
         self._begin, self._arguments = begin, arguments
         self._running: _Running | None = None
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def ask(self, message: _Message, seconds: float = math.inf) -> _Answer:
+    def ask(self, message: object, seconds: float = math.inf) -> Any:
         """Return the answer to ``message``; the process is killed if it takes more ``seconds``.
 
-        Raises:
-            EndedError: the process ended or was killed before it answered.
-            ArgumentError: it cannot start.
+        A process that ended without an answer is an EndedError, one that cannot start an
+        ArgumentError.
         """
-        answered = False
         try:
             pipe = self._start().pipe
             pipe.send(message)
-            if not pipe.poll(min(seconds, _SECONDS_MAX)):
-                raise EndedError("too_slow")
-            answer: _Answer = pipe.recv()
-            answered = True
+            if pipe.poll(min(seconds, _SECONDS_MAX)):
+                return pipe.recv()
+            reason = "too_slow"
         except (EOFError, OSError):
-            raise EndedError(self._why()) from None
-        finally:
-            if not answered:
-                self.release()
-        return answer
+            reason = self._why()
+        except BaseException:
+            self.release()
+            raise
+        self.release()
+        raise EndedError(reason)
 
     def close(self) -> None:
         """Kill the process for good; a waiting :meth:`ask` raises."""

@@ -34,8 +34,6 @@ class _Work(NamedTuple):
     memory: int | None
 
 
-_Reader = Worker[Input, Item]
-
 PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
 
@@ -119,7 +117,8 @@ def check_reading(jobs: int, max_bytes: int) -> None:
 class PageReader:
     """Call :func:`extract` from any thread, in processes if pages have limits.
 
-    Processes start on demand and run until :meth:`close`. They receive the scheme pickled.
+    Processes start on demand and run until :meth:`close`. They receive the scheme pickled; one that
+    cannot be is an ArgumentError.
 
     Args:
         page_seconds: the most seconds for a page; more are a failure, ``too_slow``. By default no
@@ -128,9 +127,6 @@ class PageReader:
             page loads (100 MB); more are a failure, ``no_memory``. Linux only.
         processes: how many pages are read at a time, always in processes. By default, as many as
             there are cores, and in processes if there is a limit.
-
-    Raises:
-        ArgumentError: a number is not above 0, or the scheme cannot be pickled.
     """
 
     def __init__(
@@ -147,8 +143,8 @@ class PageReader:
         self._in_processes = self.has_limit or processes is not None
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         self._memory = page_memory
-        self._all: list[_Reader] = []
-        self._idle: list[tuple[_Work, _Reader]] = []
+        self._all: list[Worker] = []
+        self._idle: list[tuple[_Work, Worker]] = []
         self._is_closed = False
         self._lock = threading.Lock()
         self._places = threading.Semaphore(processes or usable_cores())
@@ -181,13 +177,13 @@ class PageReader:
             for reader in self._all:
                 reader.release()
 
-    def _reader_for(self, work: _Work) -> _Reader:
+    def _reader_for(self, work: _Work) -> Worker:
         with self._lock:
             for place, (known, _) in enumerate(self._idle):
                 if known == work:
                     return self._idle.pop(place)[1]
             work.scheme.check_portable()
-            reader: _Reader = Worker(_begin_reading, work)
+            reader = Worker(_begin_reading, work)
             self._all.append(reader)
             if self._is_closed:
                 reader.close()
@@ -238,10 +234,11 @@ def _size(page: Input) -> int:
     return len(html) if isinstance(html, bytes | str) else 0
 
 
-def _read_by(worker: _Reader, page: Input, page_seconds: float, *, again: bool = True) -> Item:
+def _read_by(worker: Worker, page: Input, page_seconds: float, *, again: bool = True) -> Item:
     """Return a process's result for a page; without an answer it is a failure."""
     try:
-        return worker.ask(page, page_seconds)
+        item: Item = worker.ask(page, page_seconds)
+        return item
     except EndedError as error:
         reason = str(error)
     except ArgumentError:

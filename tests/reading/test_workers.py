@@ -198,7 +198,7 @@ def test_a_process_that_is_stopped_while_it_starts_is_waited_for_in_vain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(processes, "START_SECONDS", 1)
-    worker: processes.Worker[int, int] = processes.Worker(stop_at_once, ())
+    worker = processes.Worker(stop_at_once, ())
     with pytest.raises(ArgumentError, match="did not start within 1 seconds"):
         worker.ask(-5)
     assert readers() == []
@@ -210,7 +210,7 @@ def kill_at_once() -> Callable[[int], int]:
 
 
 def test_a_process_that_is_killed_while_it_starts_costs_one_message() -> None:
-    worker: processes.Worker[int, int] = processes.Worker(kill_at_once, ())
+    worker = processes.Worker(kill_at_once, ())
     with pytest.raises(processes.EndedError, match="crashed"):
         worker.ask(-5)
 
