@@ -1,8 +1,7 @@
 """Drop or tag near-duplicates in a Scrapy crawl, and do not fetch known pages again.
 
-:class:`Addon` is the whole set-up. Pages are stored by an item pipeline or a spider middleware.
-Enable only one of the two: each stores every page, so the second would find all pages unchanged.
-Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the default.
+:class:`Addon` is the whole set-up. Pages are stored by an item pipeline or a spider middleware,
+never by both. Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the default.
 """
 
 import asyncio
@@ -103,9 +102,7 @@ class _Component:
         if not is_asyncio_available():
             raise invalid_argument("pgsimhash.scrapy needs the asyncio reactor of Scrapy")
         if crawler not in _opened:
-            label = settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}")
-            _opened[crawler] = _Store(settings, label)
-            crawler.signals.connect(_opened[crawler].close, signal=signals.spider_closed)
+            _opened[crawler] = _Store(crawler)
         self._store = _opened[crawler]
         if self._store.stores and self._stores:
             raise invalid_argument(
@@ -248,11 +245,10 @@ class PgsimhashSpiderMiddleware(_Component):
         drops = verdict is not None and self._drops(verdict)
         if drops:
             self._count("dropped")
-        if drops and not self._follows:
-            return
-        async for output in result:
-            if not drops or isinstance(output, Request):
-                yield output
+        if self._follows or not drops:
+            async for output in result:
+                if not drops or isinstance(output, Request):
+                    yield output
 
     async def _verdict_about(self, response: Response) -> Verdict | None:
         is_page = isinstance(response, HtmlResponse) and 200 <= response.status < 300
@@ -280,9 +276,9 @@ class PgsimhashSpiderMiddleware(_Component):
 class PgsimhashDownloaderMiddleware(_Component):
     """Skip requests for known pages, see :meth:`pgsimhash.Store.should_fetch`.
 
-    Scrapy's fingerprint decides whether a request is for the page at its URL: a POST is not. Start
-    requests are made, requests that this crawl made before, such as retries, redirects of a POST,
-    and those whose ``meta`` has ``{"pgsimhash": False}``.
+    A request for something else by Scrapy's fingerprint, such as a POST, and its redirects are
+    made. So are start requests, those that this crawl made before, such as retries, and those whose
+    ``meta`` has ``{"pgsimhash": False}``.
     """
 
     _stores = False
@@ -329,7 +325,8 @@ class PgsimhashDownloaderMiddleware(_Component):
             validators: dict[str, str] | None = {}
             address = None
             try:
-                validators, address = await asyncio.wrap_future(self._store.request_headers(page))
+                lookup = self._store.ask(partial(self._store.headers_and_address, page))
+                validators, address = await asyncio.wrap_future(lookup)
             except Exception as error:
                 self._count_failure("unanswered_requests", page[0], error)
             if validators is None:
@@ -404,17 +401,16 @@ class _Store:
     All waiting pages are one batch, so the crawl determines the batch size.
     """
 
-    def __init__(self, settings: BaseSettings, label: str) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
         self._options = _options(settings)
         # A page or a lookup, and the future of its answer; None at the end.
         self._tasks: Queue[tuple[Any, Future[Any]] | None] = Queue()
         self._failure: StoreError | None = None
-        self._resumes_at = 0.0
-        self._is_closed = False
-        self.stores = False
+        self._resumes_at = self.logs_at = 0.0
+        self._is_closed = self.stores = False
         self.in_flight = _InFlight()
         self._redirects: dict[str, str] = {}
-        self.logs_at = 0.0
         with ExitStack() as stack:
             store = connect(
                 settings.get("PGSIMHASH_DSN"),
@@ -427,9 +423,10 @@ class _Store:
             self._store = stack.enter_context(store)
             # Raises for invalid options before the first page.
             store.ingest_many([], **self._options)
-            store.start_run(label)
+            store.start_run(settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}"))
             stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-store")).submit(self._ingest)
             self._opened = stack.pop_all()
+        crawler.signals.connect(self.close, signal=signals.spider_closed)
 
     def ask(self, task: SourcePage | PageStatus | Callable[[], object]) -> Future[Any]:
         """Return the future of the verdict about a page, or of the result of a lookup."""
@@ -437,20 +434,11 @@ class _Store:
         self._tasks.put((task, answer))
         return answer
 
-    def request_headers(
-        self, urls: tuple[str, ...]
-    ) -> Future[tuple[dict[str, str] | None, str | None]]:
-        """Return the future of the headers for all URLs of a page, and of its address.
-
-        See :meth:`pgsimhash.Store.request_headers`.
-        """
-
-        def look_up() -> tuple[dict[str, str] | None, str | None]:
-            answers = list(map(self._store._headers_and_address, dict.fromkeys(urls)))
-            is_due = all(headers is not None for headers, _ in answers)
-            return answers[0] if is_due else (None, None)
-
-        return self.ask(look_up)
+    def headers_and_address(self, urls: Iterable[str]) -> tuple[dict[str, str] | None, str | None]:
+        """Return the headers for all URLs of a page, None if one is fresh, and its address."""
+        answers = list(map(self._store._headers_and_address, dict.fromkeys(urls)))
+        is_due = all(headers is not None for headers, _ in answers)
+        return answers[0] if is_due else (None, None)
 
     def redirect(self, url: str, target: str) -> None:
         """Store that requests of ``url`` lead to the page at ``target``."""
