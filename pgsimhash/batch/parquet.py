@@ -136,9 +136,6 @@ def save_simhashes(store: Store, path: str | Path) -> int:
     """Write the distinct simhashes of a collection as an archive, and return their number.
 
     See :func:`write_archive`; each slice of the collection is a row group.
-
-    Raises:
-        StoreError: the database does not answer.
     """
     with store._session.calls_to_read() as calls:
         return _write_simhashes(path, calls.simhash_slices())
@@ -157,11 +154,8 @@ def _write_simhashes(path: str | Path, arrays: Iterable[NDArray[np.uint64]]) -> 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:
     """Write verdicts to a new file while yielding them.
 
-    When the iteration ends or is closed for any reason, the file has all yielded verdicts.
-
-    Raises:
-        ArgumentError: the file exists, because it may have other verdicts or the pages, or cannot
-            be written; this is raised before the first verdict.
+    When the iteration ends or is closed for any reason, the file has all yielded verdicts. A file
+    that exists may have other verdicts or the pages, so it is an ArgumentError before the first.
     """
     with _writing_rows(path, VERDICTS, is_new=True) as write:
         for verdict in verdicts:

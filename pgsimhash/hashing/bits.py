@@ -72,12 +72,8 @@ def checked_integer(value: SupportsIndex, largest: int, rule: str) -> int:
 def as_simhashes(values: Iterable[SupportsIndex]) -> NDArray[np.uint64]:
     """Return simhashes as an array of shape (n,), dtype uint64.
 
-    Args:
-        values: an array, a column of a data frame, or integers. Negative numbers are bigints, as
-            PostgreSQL stores them.
-
-    Raises:
-        ArgumentError: they are not in one dimension, or a row is not a simhash.
+    ``values`` are an array, a column of a data frame, or integers. Negative numbers are bigints, as
+    PostgreSQL stores them.
     """
     import numpy as np
 
@@ -136,11 +132,8 @@ def parse_simhash(text: str) -> int:
     """Return the simhash written as 16 hex digits, ``0x...``, a decimal (signed or not), or base32.
 
     Sixteen hex digits are read as hex, the form that pgsimhash prints; any other run of digits is
-    decimal. :func:`from_base32` reads base32.
-
-    Raises:
-        ArgumentError: the text has another form or needs more than 64 bits; or it has thirteen
-            digits, which can be a decimal or base32.
+    decimal. :func:`from_base32` reads base32. Thirteen digits can be a decimal or base32, so they
+    are an ArgumentError.
     """
     word = text.strip() if isinstance(text, str) else ""
     base32 = _BASE32.fullmatch(word)
@@ -177,11 +170,7 @@ def to_base32(simhash: SupportsIndex) -> str:
 
 
 def from_base32(text: str) -> int:
-    """Return the simhash that :func:`to_base32` wrote, in any case, with or without padding.
-
-    Raises:
-        ArgumentError: the text is not base32 of eight bytes.
-    """
+    """Return the simhash that :func:`to_base32` wrote, in any case, with or without padding."""
     match = _BASE32.fullmatch(text.strip() if isinstance(text, str) else "")
     if match is None:
         raise invalid_argument(

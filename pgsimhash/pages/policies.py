@@ -56,7 +56,8 @@ class PolicySettings:
     """What makes a page a duplicate, and how long pages stay known; None for what is not set.
 
     Attributes:
-        distance: the largest number of differing bits, by default the collection's.
+        distance: the largest number of differing bits, by default the collection's, whose layout
+            checks it.
         verify: whether the signatures of two pages have to confirm a match (see
             :mod:`pgsimhash.hashing.signature`), by default yes.
         scope: ``host`` compares with the pages of the same host, ``collection`` (the default) with
@@ -85,9 +86,6 @@ class PolicySettings:
             :func:`~pgsimhash.pages.urls.page_address`. Empty for none.
         sample_every: of how many URLs whose address is fresh one is fetched all the same, by
             default 100, so that exceptions can show.
-
-    Raises:
-        ArgumentError: a setting is invalid; the layout checks the distance later.
     """
 
     distance: int | None = None

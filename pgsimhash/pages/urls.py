@@ -1,16 +1,12 @@
 """Check, compare and normalize the URLs of pages."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import Final
 from urllib.parse import quote, unquote_to_bytes, urlsplit, urlunsplit
 
 from pgsimhash.errors import PageError
-
-if TYPE_CHECKING:
-    from publicsuffixlist import PublicSuffixList
 
 __all__ = ["normalized_url", "page_address"]
 
@@ -65,17 +61,12 @@ def same_site(a: str, b: str) -> bool:
 
 def _registered(host: str | None) -> str | None:
     """Return the domain that the owner of a host registered, None for an address or a suffix."""
-    if host is None or host.rpartition(".")[2].isdigit():
-        return None
-    return _public_suffixes().privatesuffix(host)
+    is_address = host is None or host.rpartition(".")[2].isdigit()
+    return None if is_address else _public_suffixes().privatesuffix(host)
 
 
-@cache
-def _public_suffixes() -> PublicSuffixList:
-    # Only collections that believe canonical links need the list.
-    from publicsuffixlist import PublicSuffixList
-
-    return PublicSuffixList()
+# Only collections that believe canonical links need the list.
+_public_suffixes: Final = cache(lambda: import_module("publicsuffixlist").PublicSuffixList())
 
 
 def check_url(url: str, *, any_id: bool = False) -> str:
@@ -117,8 +108,7 @@ def normalized_url(url: str) -> str:
 
     ``w3lib.url.canonicalize_url``, which Scrapy uses to compare requests, does the rest.
     """
-    # Few collections need w3lib, so importing this module does not load it.
-    from w3lib.url import canonicalize_url
+    from w3lib.url import canonicalize_url  # few collections need it
 
     parts = urlsplit(check_url(url))
     try:
