@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from sys import maxsize
 from typing import Final, NamedTuple
 
@@ -402,10 +403,16 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
 
 def names_of(attributes: HtmlElement | Mapping[str, str]) -> Names | None:
     """Return the meaning of an element's attributes, or None if they hide it."""
-    if is_hidden(attributes):
-        return None
-    values = (attributes.get(name, "") for name in ("class", "id", "role"))
-    classes, identity, role = (value[:_NAMES_MAX] for value in values)
+    return None if is_hidden(attributes) else named(attributes)
+
+
+def named(attributes: HtmlElement | Mapping[str, str]) -> Names:
+    """Return the meaning of an element's class, id and role, hidden or not."""
+    return _names(*[attributes.get(name, "")[:_NAMES_MAX] for name in ("class", "id", "role")])
+
+
+@lru_cache(maxsize=1024)
+def _names(classes: str, identity: str, role: str) -> Names:
     names = [_CAMEL.findall(name) for name in f"{classes} {identity}"[:_NAMES_MAX].split()]
     if role:
         names.append([f"role={role}"])
