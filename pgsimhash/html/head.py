@@ -29,10 +29,11 @@ _LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-url"
 _SOURCE_SETS: Final = ("srcset", "data-srcset", "data-lazy-srcset")
 _NOT_PLACES: Final = frozenset({"javascript", "data", "about", "blob", "vbscript"})
 _LINE_BREAKS: Final = re.compile(r"[\t\r\n]+")
-# References that urljoin() leaves as they are: absolute URLs, and paths from the root.
+# References that urljoin() leaves as they are: absolute URLs, and what it puts behind a base.
 _ORIGIN: Final = r"https?://[\w.:-]+(?=[/?#]|$)"
 _PLAIN: Final = re.compile(
-    rf"(?:{_ORIGIN}|(?=/))(?:/(?!/)[\w/~%+,:@!$&'*=.-]*)?(?:\?[\w/~%+,:@!$&'*=.;-]+)?(?:#[\w.-]+)?",
+    rf"(?:({_ORIGIN})|(?=[/?#])|[\w%+-][\w%+.-]*(?=[/?#]|$))"
+    r"(?:/(?!/)[\w/~%+,:@!$&'*=.-]*)?(?:\?[\w/~%+,:@!$&'*=.;-]+)?(?:#[\w.-]+)?",
     re.ASCII,
 )
 _UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
@@ -136,9 +137,8 @@ def read_head(root: HtmlElement, url: str | None) -> Head:
     texts = (" ".join(clean_text("".join(title.itertext())).split()) for title in of_page)
     references = (base.get("href") for base in bases)
     base = absolute(next((href for href in references if href is not None), None), url) or url
-    related = [(link.get("rel", "").lower().split(), link) for link in links]
-    canonical = (link for relations, link in related if "canonical" in relations)
-    twins = (link for words, link in related if "alternate" in words and link.get("hreflang"))
+    canonical = (link for link in links if _is_related(link, "canonical"))
+    twins = (link for link in links if link.get("hreflang") and _is_related(link, "alternate"))
     language = (root.get("lang") or root.get("xml:lang") or "").strip()[:35]
     robots = (meta for meta in metas if meta.get("name", "").lower() == "robots")
     return Head(
@@ -149,6 +149,10 @@ def read_head(root: HtmlElement, url: str | None) -> Head:
         any(says_noindex(meta.get("content", "")) for meta in islice(robots, _CANONICAL_MAX)),
         " ".join(_urls(islice(twins, _ALTERNATES_MAX), base)) or None,
     )
+
+
+def _is_related(link: HtmlElement, relation: str) -> bool:
+    return relation in link.get("rel", "").lower().split()
 
 
 def _urls(links: Iterable[HtmlElement], base: str | None) -> Iterator[str]:
@@ -164,12 +168,14 @@ def absolute(reference: str | None, base: str | None) -> str | None:
     """
     if not reference or len(reference) > _URL_MAX:
         return None
-    if _PLAIN.fullmatch(reference):
-        origin = base and _origin_of(base)
-        if not base or (origin and reference[0] != "/"):
+    plain = _PLAIN.fullmatch(reference)
+    sign = reference[0] if reference[0] in "/?#" else ""
+    before = _before(base, sign) if plain and base else ""
+    if plain and before is not None:
+        if plain[1] or not base:
             return reference
-        if origin and "/." not in reference:
-            return origin + reference
+        if "/." not in reference and (sign or "//" not in reference):
+            return before + reference
     # Browsers drop line breaks from URLs, and white space around them.
     word = _LINE_BREAKS.sub("", reference).strip()
     try:
@@ -178,13 +184,19 @@ def absolute(reference: str | None, base: str | None) -> str | None:
             return None
     except ValueError:
         return None
-    return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), joined)
+    return _encoded(joined)
 
 
 @lru_cache
-def _origin_of(base: str) -> str | None:
-    origin = re.match(_ORIGIN, base, re.ASCII)
-    return origin and origin[0]
+def _before(base: str, sign: str) -> str | None:
+    """Return what precedes a plain reference that begins with a sign, or else a name."""
+    if re.match(_ORIGIN, base, re.ASCII) is None:
+        return None
+    return _encoded(urljoin(base, f"{sign}x").removesuffix(f"{sign}x"))
+
+
+def _encoded(url: str) -> str:
+    return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), url)
 
 
 def image_source(image: HtmlElement) -> str | None:

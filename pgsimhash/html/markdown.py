@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -240,9 +240,8 @@ class _Writer:
         """End the inline text and return it, with white space outside its marks."""
         self._block += 1
         parts, self._inline = self._inline, []
-        texts = [part for part in parts if isinstance(part, str)]
-        if len(texts) == len(parts):
-            return escape(" ".join("".join(texts).split()))
+        if tuple not in map(type, parts):
+            return escape(" ".join("".join(cast("list[str]", parts)).split()))
         line: list[str] = []
         # The white space before the next words, and the marks that begin there.
         space = ""

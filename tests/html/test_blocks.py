@@ -282,5 +282,5 @@ def test_plain_references_are_resolved_as_all_others(
 ) -> None:
     references = ["".join(parts) for parts in product(ORIGINS, PARTS, PARTS)]
     found = [head.absolute(reference, base) for reference in references]
-    monkeypatch.setattr(head, "_origin_of", lambda base: None)
+    monkeypatch.setattr(head, "_before", lambda base, sign: None)
     assert found == [head.absolute(reference, base) for reference in references]
