@@ -110,17 +110,14 @@ def article_of_tree(
     def weighed() -> _WeighedPage:
         return page if isinstance(page, _WeighedPage) else _WeighedPage(body)
 
-    def words() -> WeightedWords:
-        return weighed().words
-
     def unlinked() -> str:
         return "\n".join(lines(_LINKED.sub(" ", page.text())))
 
     if page.word_count <= PAGE_WORDS_MAX:
         check_stand_in(head.title, text(), unlinked, root)
-    about = (head.title, head.canonical_url, head.language, page.structure)
+    about = (head.title, head.canonical_url, head.language, page.structure, lambda: weighed().words)
     by_c = page if isinstance(page, NativePage) else None
-    return Article(markdown, text, *about, words, by_c, is_missing, head.noindex, head.alternates)
+    return Article(markdown, text, *about, by_c, is_missing, head.noindex, head.alternates)
 
 
 class Article:

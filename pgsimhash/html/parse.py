@@ -102,7 +102,7 @@ _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 # How many open elements a parser may search for those that end: about a second of work.
 _SEARCHED_MAX: Final = 400_000_000
 _SMALL: Final = 1 << 16  # in a smaller page no tag can have enough attributes to matter
-_LONG_TAG: Final = re.compile(rb"<[^<]{2047,}+")  # which may contain the text behind it
+_LONG_TAG: Final = 2048  # how many bytes a long tag has at least, with the text behind it
 _PAIRS_ROOT_MAX: Final = 10_000
 # A tag that all parsers end at the same place.
 _PLAIN_TAG: Final = re.compile(
@@ -132,7 +132,7 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     - windows-1252.
     """
     if isinstance(html, str):
-        return _clean(html.encode("utf-8", "surrogatepass"))
+        return clean_text(html).encode()
     body = bytes(html)
     # Most pages; each of the following steps would leave them as they are.
     starts_a_tag = body[:64].lstrip(b" \t\r\n").startswith(b"<")
@@ -141,10 +141,10 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
     marked, mark = read_bom(body)
     body = body[len(mark or b"") :]
     codec = marked or _unmarked_utf16(body, charset)
-    if codec is not None:
-        return _clean(body.decode(codec, "replace").encode("utf-8", "surrogatepass"))
-    refuse_binary(body)
-    return _clean(_to_utf8(body, charset))
+    if codec is None:
+        refuse_binary(body)
+    text = _decoded(body, charset) if codec is None else body.decode(codec, "replace")
+    return clean_text(text).encode()
 
 
 def refuse_binary(body: bytes, expected: str = "HTML") -> None:
@@ -184,12 +184,6 @@ def clean_text(text: str) -> str:
     return _DROPPED.sub(lambda control: _CONTROLS_1252.get(control[0], ""), text)
 
 
-def _clean(utf8: bytes) -> bytes:
-    if native.is_clean(utf8):
-        return utf8
-    return clean_text(utf8.decode("utf-8", "surrogatepass")).encode()
-
-
 def codec_for(label: str | None) -> str | None:
     """Return Python's name of the codec that browsers use for ``label``, or None."""
     if not label or len(label) > _LABEL_MAX or not label.isascii():
@@ -221,18 +215,15 @@ def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
     return None
 
 
-def _to_utf8(body: bytes, charset: str | None) -> bytes:
-    # Only a codec with escape sequences reads ASCII as something else.
-    if body.isascii() and b"\x1b" not in body:
-        return body
+def _decoded(body: bytes, charset: str | None) -> str:
     try:
-        if not body.isascii():
-            body.decode()
-            return body
+        # Only a codec with escape sequences reads ASCII as something else.
+        if not body.isascii() or b"\x1b" not in body:
+            return body.decode()
     except UnicodeDecodeError as error:
         # A size limit of the crawler may have cut the last character.
         if error.reason == "unexpected end of data":
-            return body[: error.start]
+            return body[: error.start].decode()
     head = body[:_HEAD]
     meta = _META.search(head)
     # Python 3.15 warns about names that are not ASCII.
@@ -246,16 +237,12 @@ def _to_utf8(body: bytes, charset: str | None) -> bytes:
     for name in names:
         with suppress(UnicodeDecodeError):
             text = body.decode(name)
-            return _as_browsers(text, name).encode("utf-8", "surrogatepass")
+            return text.translate(_JIS_SIGNS) if name in _JAPANESE else text
         if name in _JAPANESE:
             nearly = _decode_nearly_valid(body, name, body.count(b"\x1b") if body.isascii() else 0)
             if nearly is not None:
-                return _as_browsers(nearly, name).encode("utf-8", "surrogatepass")
-    return _decode_broken(body, names).encode("utf-8", "surrogatepass")
-
-
-def _as_browsers(text: str, codec: str) -> str:
-    return text.translate(_JIS_SIGNS) if codec in _JAPANESE else text
+                return nearly.translate(_JIS_SIGNS)
+    return _decode_broken(body, names)
 
 
 def _decode_broken(body: bytes, names: list[str]) -> str:
@@ -399,11 +386,16 @@ def may_crowd_attributes(source: bytes) -> bool:
     """
     if len(source) <= _SMALL:
         return False
-    pairs = 0
-    for text in _LONG_TAG.finditer(source):
-        plain = _PLAIN_TAG.match(source, text.start() + 1, text.end())
-        tag = _QUOTED.sub(b"'", plain[0]) if plain else text[0]
-        pairs += (len(tag) - len(tag.translate(None, _SEPARATORS))) ** 2
+    pairs, start = 0, source.find(b"<")
+    while 0 <= start <= len(source) - _LONG_TAG:
+        last = source.rfind(b"<", start, start + _LONG_TAG)
+        if last == start:
+            last = source.find(b"<", start + 1)
+            end = last if last > 0 else len(source)
+            plain = _PLAIN_TAG.match(source, start + 1, end)
+            tag = _QUOTED.sub(b"'", plain[0]) if plain else source[start:end]
+            pairs += (len(tag) - len(tag.translate(None, _SEPARATORS))) ** 2
+        start = last
     return pairs > _PAIRS_ROOT_MAX**2
 
 
