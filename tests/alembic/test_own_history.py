@@ -157,6 +157,30 @@ def test_autogenerate_proposes_nothing(project: Project) -> None:
     project.alembic("check")
 
 
+REFERENCE = """collection_id: Mapped[int | None]
+    page_id: Mapped[int | None] = mapped_column(BigInteger)
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["collection_id", "page_id"], [Page.collection_id, Page.page_id], name="page_fk"
+        ),
+    )"""
+
+
+def test_a_foreign_key_in_the_models_needs_no_copy_of_our_tables(project: Project) -> None:
+    project.configure(include_schemas="True")
+    project.revision("0002", UP, DOWN, below="0001")
+    project.alembic("upgrade", "head")
+    imports = "from sqlalchemy import ForeignKeyConstraint\nfrom pgsimhash.sqlalchemy import Page\n"
+    project.change("models.py", "\nfrom sqlalchemy import", f"{imports}from sqlalchemy import")
+    project.change("models.py", "url: Mapped", f"{REFERENCE}\n    url: Mapped")
+    project.alembic("revision", "--autogenerate", "-m", "reference", "--rev-id", "0003")
+    (made,) = (project.folder / "history" / "versions").glob("0003_*.py")
+    assert "create_table" not in made.read_text()
+    assert "['collection_id', 'page_id'], referent_schema='pgsimhash'" in made.read_text()
+    project.alembic("upgrade", "head")
+    project.alembic("check")
+
+
 def test_refusals_name_the_fix(project: Project) -> None:
     project.alembic("upgrade", "0001")
     before = project.tables()
