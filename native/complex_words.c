@@ -28,7 +28,7 @@ static Status add_python_word(Page *page, const Tables *tables, PyObject *word, 
 
 static Status split_run(Page *page, const Tables *tables, PyObject *split, const Slot *slot,
                         Run *runs, Buffer *numbers) {
-    const char *text = (const char *)page->complex_runs.keys.data + slot->offset;
+    const char *text = (const char *)key_at(&page->complex_runs, slot->offset);
     PyObject *words = PyObject_CallFunction(split, "N",
                                             PyUnicode_FromStringAndSize(text, slot->length));
     if (words == NULL) return RAISED;
@@ -45,25 +45,19 @@ static Status split_run(Page *page, const Tables *tables, PyObject *split, const
 
 /* Put the words of its run in place of each token of a complex run. */
 static Status replace_tokens(Page *page, const Run *runs, const int32_t *numbers) {
-    Buffer tokens = page->tokens, blocks = page->token_blocks, linked = page->token_linked;
-    page->tokens = page->token_blocks = page->token_linked = (Buffer){0};
-    size_t count = tokens.size / sizeof(int32_t);
+    Buffer old = page->tokens;
+    page->tokens = (Buffer){0};
     bool fits = true;
-    for (size_t i = 0; i < count && fits; i++) {
-        const int32_t *token = (const int32_t *)tokens.data + i;
+    for (Token *token = old.data; token < (Token *)old.data + old.size / sizeof *token; token++) {
         Run run = {0, 1};
-        if (*token <= FIRST_COMPLEX) {
-            run = runs[FIRST_COMPLEX - *token];
-            token = numbers + run.start;
+        bool is_run = token->word <= FIRST_COMPLEX;
+        if (is_run) run = runs[FIRST_COMPLEX - token->word];
+        for (int32_t i = 0; i < run.count && fits; i++) {
+            if (is_run) token->word = numbers[run.start + i];
+            fits = buffer_add(&page->tokens, token, sizeof *token);
         }
-        for (int32_t word = 0; word < run.count && fits; word++)
-            fits = buffer_add(&page->tokens, token + word, sizeof *token) &&
-                   buffer_add(&page->token_blocks, blocks.data + 4 * i, 4) &&
-                   buffer_add(&page->token_linked, linked.data + i, 1);
     }
-    buffer_free(&tokens);
-    buffer_free(&blocks);
-    buffer_free(&linked);
+    buffer_free(&old);
     return fits ? DONE : NO_MEMORY;
 }
 
@@ -77,8 +71,8 @@ Status split_complex_runs(Page *page, const Tables *tables, PyObject *split) {
     for (uint32_t i = 0; i <= table->mask && status == DONE; i++)
         if (table->slots[i].value != -1)
             status = split_run(page, tables, split, table->slots + i, runs, &numbers);
-    if (status == DONE) status = replace_tokens(page, runs, (const int32_t *)numbers.data);
+    if (status == DONE) status = replace_tokens(page, runs, numbers.data);
     buffer_free(&numbers);
-    size_t tokens = page->tokens.size / sizeof(int32_t) + (size_t)page->sign_count;
+    int32_t tokens = token_count(page) + page->sign_count;
     return status == DONE && tokens > TOKENS_MAX ? UNSUPPORTED : status;
 }

@@ -35,16 +35,14 @@ typedef struct {
 
 /* Mark the elements around the shown pieces with 1, and those around others only with 2. */
 static void mark(const Page *page, uint8_t *marks) {
-    const int32_t *around = around_of(page);
+    const int32_t *around = page->entered.data;
+    const Piece *pieces = page->pieces.data;
     marks[0] = 1;
-    for (int value = 1; value <= 2; value++) {
-        for (int32_t i = 0; i < piece_count(page); i++) {
-            const Piece *piece = pieces_of(page) + i;
-            if ((page->shown[piece->block] != 0) != (value == 1)) continue;
-            for (int32_t at = piece->around; marks[at] == 0; at = around[at])
-                marks[at] = (uint8_t)value;
-        }
-    }
+    for (uint8_t value = 1; value <= 2; value++)
+        for (int32_t i = 0; i < piece_count(page); i++)
+            if (page->shown[pieces[i].block] == (value == 1))
+                for (int32_t at = pieces[i].around; marks[at] == 0; at = around[at])
+                    marks[at] = value;
 }
 
 /* Add an object that is a new reference, or NULL with an exception. */
@@ -56,9 +54,8 @@ static bool append(Walk *walk, PyObject *event) {
 
 /* Add an event behind the text before it. */
 static Status add_event(Walk *walk, PyObject *event, bool separates) {
-    const char *text = (const char *)walk->text.data;
-    bool is_added = !walk->text.size ||
-        append(walk, PyUnicode_DecodeUTF8(text, (Py_ssize_t)walk->text.size, NULL));
+    Py_ssize_t size = (Py_ssize_t)walk->text.size;
+    bool is_added = !size || append(walk, PyUnicode_DecodeUTF8(walk->text.data, size, NULL));
     walk->text.size = 0;
     walk->separated = separates;
     return append(walk, event) && is_added ? DONE : RAISED;
@@ -95,7 +92,9 @@ static Status add_tag(Walk *walk, const Node *node, const Tag *tag, bool begins)
 }
 
 /* Add the text from a node on, if the block that it belongs to is shown. */
-static Status add_text(Walk *walk, const Node *first) {
+static Status read_text(void *state, const Node *first) {
+    Walk *walk = state;
+    const Piece *pieces = walk->page->pieces.data;
     const uint8_t *text = NULL;
     size_t size;
     if (!text_from(&walk->joined, first, &text, &size)) return NO_MEMORY;
@@ -104,7 +103,7 @@ static Status add_text(Walk *walk, const Node *first) {
     if (is_blank && walk->separated && walk->pre == NULL) return DONE;
     if (!is_blank) {
         if (walk->piece == piece_count(walk->page)) return UNSUPPORTED;
-        if (!walk->page->shown[pieces_of(walk->page)[walk->piece++].block]) return DONE;
+        if (!walk->page->shown[pieces[walk->piece++].block]) return DONE;
     }
     walk->separated = false;
     return buffer_add(&walk->text, text, size) ? DONE : NO_MEMORY;
@@ -112,61 +111,45 @@ static Status add_text(Walk *walk, const Node *first) {
 
 /* Count what is in the last element. */
 static void skip_element(Walk *walk) {
-    const int32_t *around = around_of(walk->page);
-    int32_t element = walk->element - 1, next = walk->element;
-    while (next < entered_count(walk->page) && around[next] >= element) next++;
-    walk->element = next;
-    for (; walk->piece < piece_count(walk->page); walk->piece++) {
-        int32_t place = pieces_of(walk->page)[walk->piece].around;
-        if (place < element || place >= next) break;
-    }
+    const int32_t *around = walk->page->entered.data, element = walk->element - 1;
+    const Piece *pieces = walk->page->pieces.data;
+    while (walk->element < entered_count(walk->page) && around[walk->element] >= element)
+        walk->element++;
+    while (walk->piece < piece_count(walk->page) &&
+           element <= pieces[walk->piece].around && pieces[walk->piece].around < walk->element)
+        walk->piece++;
 }
 
 /* An element begins, with the text before its first child, or is skipped. */
-static Status begin(Walk *walk, const Node *node, bool *is_read) {
+static Status begin(void *state, const Node *node) {
+    Walk *walk = state;
     const Tag *tag = tag_of(walk, node);
-    *is_read = false;
-    if (tag->flags & TAG_NEVER_TEXT) return DONE;
-    Visibility visibility = node->properties == NULL ? VISIBLE : is_hidden(node);
-    if (visibility == NAME_UNSUPPORTED) return UNSUPPORTED;
-    *is_read = visibility == VISIBLE;
+    if (tag->flags & TAG_NEVER_TEXT) return HIDDEN;
+    Status status = is_hidden(node);
+    if (status == UNSUPPORTED) return UNSUPPORTED;
     /* As in look_at() of outline.c. */
-    if (!(tag->flags & TAG_EMPTY) && (*is_read || tag->flags & TAG_PLAIN)) {
+    if (!(tag->flags & TAG_EMPTY) && (status == DONE || tag->flags & TAG_PLAIN)) {
         if (walk->element == entered_count(walk->page)) return UNSUPPORTED;
-        *is_read = walk->marks[walk->element++] != 2 && *is_read;
-        if (!*is_read) skip_element(walk);
-    } else if (*is_read && node->children != NULL) {
+        if (walk->marks[walk->element++] == 2) status = HIDDEN;
+        if (status == HIDDEN) skip_element(walk);
+    } else if (status == DONE && node->children != NULL) {
         return UNSUPPORTED;
     }
-    Status status = *is_read ? add_tag(walk, node, tag, true) : DONE;
-    return status == DONE && *is_read ? add_text(walk, node->children) : status;
+    if (status == DONE) status = add_tag(walk, node, tag, true);
+    return status == DONE ? read_text(walk, node->children) : status;
 }
 
-static Status walk_through(Walk *walk) {
-    const Node *body = node_of(walk->module, walk->body), *node = body;
+static Status end(void *state, const Node *node) {
+    return add_tag(state, node, tag_of(state, node), false);
+}
+
+static Status read_events(Walk *walk) {
+    const Node *body = node_of(walk->module, walk->body);
     if (body == NULL) return RAISED;
-    for (;;) {
-        bool is_read, is_unsupported = false;
-        Status status = begin(walk, node, &is_read);
-        const Node *next = is_read ? element_from(node->children, &is_unsupported) : NULL;
-        while (status == DONE && next == NULL && !is_unsupported) {
-            /* The node ends, or was skipped. */
-            if (is_read) status = add_tag(walk, node, tag_of(walk, node), false);
-            if (status != DONE) break;
-            if (node == body) {
-                bool is_same = walk->element == entered_count(walk->page) &&
-                               walk->piece == piece_count(walk->page);
-                return is_same ? DONE : UNSUPPORTED;
-            }
-            status = add_text(walk, node->next);
-            next = element_from(node->next, &is_unsupported);
-            if (next == NULL) node = node->parent;
-            is_read = true;
-        }
-        if (status != DONE) return status;
-        if (is_unsupported) return UNSUPPORTED;
-        node = next;
-    }
+    Status status = walk_through(body, begin, end, read_text, walk);
+    bool is_same = walk->element == entered_count(walk->page) &&
+                   walk->piece == piece_count(walk->page);
+    return status == DONE && !is_same ? UNSUPPORTED : status;
 }
 
 /* events(tables, page, body, event_tags) -> a list of events, or None if the tree has changed */
@@ -184,7 +167,7 @@ PyObject *events(PyObject *module, PyObject *arguments) {
     Status status = walk.marks == NULL || walk.events == NULL ? NO_MEMORY : DONE;
     if (status == DONE) {
         mark(walk.page, walk.marks);
-        status = walk_through(&walk);
+        status = read_events(&walk);
     }
     for (int i = 0; i < TAGS_KEPT; i++) Py_XDECREF(walk.tags[i].string);
     buffer_free(&walk.joined);

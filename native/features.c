@@ -1,285 +1,187 @@
-/* 3b. The features of text blocks: pgsimhash/html/weights.py, features(). */
+/* 3b. The features of text blocks, and their levels by these: pgsimhash/html/weights.py. */
 #include <math.h>
 
 #include "page.h"
 
-/* In the order of COEFFICIENTS there, which is compared with this list. */
-enum {
-    BESIDE_NAMES, BESIDE_TAGS, OVERLAY_NAMES, HIDDEN_NAMES, HEADER, CONTENT_NAMES, FOOTER_NAMES,
-    FOOTER_TAG, APART, OUTSIDE_MAIN, OUTSIDE_ARTICLE,
-    UNLINKED, UNLINKED_NEAR, UNLINKED_AROUND, UNLINKED_PARENT, UNLINKED_GRANDPARENT,
-    WORDS_NEAR, ELEMENT_WORDS, UNIT_WORDS, UNIT_NUMBERS, UNIT_WORDS_UNDER_H1, IN_TABLE, IN_RUN,
-    NUMBER_SHARE, PARENT_SHARE,
-    LATENESS, BEFORE_H1, UNDER_H1, AFTER_HEADINGS, DEPTH, REPEATED_WORDS,
-    COPYRIGHT_NEAR, COPYRIGHT_ELEMENT, LEGAL_WORDS,
-    LISTING_WORDS, LISTING_LATENESS, LISTING_FRAME
-};
-
-const char *const FEATURES[FEATURE_COUNT] = {
-    "beside_names", "beside_tags", "overlay_names", "hidden_names", "header", "content_names",
-    "footer_names", "footer_tag", "apart", "outside_main", "outside_article",
-    "unlinked", "unlinked_near", "unlinked_around", "unlinked_parent", "unlinked_grandparent",
-    "words_near", "element_words", "unit_words", "unit_numbers", "unit_words_under_h1",
-    "in_table", "in_run", "number_share", "parent_share",
-    "lateness", "before_h1", "under_h1", "after_headings", "depth", "repeated_words",
-    "copyright_near", "copyright_element", "legal_words",
-    "listing_words", "listing_lateness", "listing_frame"
-};
-
-/* ---- nearby(): sums of amounts around each block, which count 1/e at the distance of a window ---- */
-
-#define SPAN 600.0 /* the largest exponent that is safe for a double */
-
-/* e^(x / window) and e^(-x / window) for each place x, or NULL on a long page. */
-typedef struct {
-    int32_t count;
-    const double *middle;
-    double window;
-    double *rising, *falling, *back;
-} Window;
-
-static bool window_start(Window *window, Arena *arena, const double *middle, int32_t count,
-                         double width) {
-    *window = (Window){count, middle, width, NULL, NULL, NULL};
-    if (middle[count - 1] / width >= SPAN) {
-        window->back = arena_doubles(arena, (size_t)count);
-        return !arena->failed;
-    }
-    window->rising = arena_doubles(arena, (size_t)count);
-    window->falling = arena_doubles(arena, (size_t)count);
-    if (arena->failed) return false;
-    for (int32_t i = 0; i < count; i++) {
-        window->rising[i] = exp(middle[i] / width);
-        window->falling[i] = 1.0 / window->rising[i];
-    }
-    return true;
-}
-
-/* Sum up from one side, by spans within the exponent's range; each carries the sum before it. */
-static void sum_by_spans(const Window *window, const double *amounts, bool from_right,
-                         double *sums) {
-    int32_t count = window->count, start = 0;
-    double sign = from_right ? -1.0 : 1.0, carried = 0.0;
-    int32_t first = from_right ? count - 1 : 0, step = from_right ? -1 : 1;
-    double at = sign * window->middle[first] / window->window;
-    while (start < count) {
-        double origin = sign * window->middle[first + step * start] / window->window, run = 0.0;
-        carried *= exp(at - origin);
-        double carried_in = carried;
-        for (; start < count; start++) {
-            int32_t place = first + step * start;
-            double scaled = sign * window->middle[place] / window->window;
-            if (scaled >= origin + SPAN) break;
-            double rising = exp(scaled - origin);
-            run += amounts[place] * rising;
-            sums[place] = (carried_in + run) / rising;
-            carried = sums[place];
-            at = scaled;
-        }
-    }
-}
-
-static void nearby(const Window *window, const double *amounts, double *sums) {
-    int32_t count = window->count;
-    if (window->rising == NULL) {
-        sum_by_spans(window, amounts, false, sums);
-        sum_by_spans(window, amounts, true, window->back);
-        for (int32_t i = 0; i < count; i++) sums[i] += window->back[i] - amounts[i];
-        return;
-    }
-    double run = 0.0;
-    for (int32_t i = 0; i < count; i++) {
-        run += amounts[i] * window->rising[i];
-        sums[i] = window->falling[i] * run;
-    }
-    run = 0.0;
-    for (int32_t i = count - 1; i >= 0; i--) {
-        run += amounts[i] * window->falling[i];
-        sums[i] += window->rising[i] * run - amounts[i];
-    }
-}
-
-/* ---- values of blocks that need other blocks ---- */
-
+#define SCORE_MAX 25.0   /* no exponential overflows */
 #define OTHER_PROSE 25.0 /* with so much, what a name sets apart counts half as such */
 #define OWN_LISTING 40.0 /* with so many words outside, a listing's boilerplate counts half */
 
 typedef struct {
-    double *near, *near_linked, *around, *around_linked; /* within about 40 and 150 words */
-    double *copyright_near, *repeated, *lateness;
-    double total, listing;
-    double framed; /* the same, near 0 with hardly any words outside the boilerplate */
-    double apart; /* how much a part counts as apart that its name sets apart, 0 to 1 */
+    double words, linked;
+} Amounts;
+
+/* What features need of other blocks. */
+typedef struct {
+    Amounts *near, *around; /* within about 40 and 150 words */
+    double *lateness, *notices, *repeated;
+    double apart, listing, framed; /* _corrections() */
 } Surroundings;
 
-/* _notices_near(): a sign in a long text means little. */
-static bool find_notices_near(const Page *page, Arena *arena, const double *middle, double *near) {
-    int32_t count = page->block_count;
+static void carry(Amounts *carried, const Amounts *amounts, double fade, Amounts *sums) {
+    carried->words = (carried->words + amounts->words) * fade;
+    carried->linked = (carried->linked + amounts->linked) * fade;
+    sums->words += carried->words;
+    sums->linked += carried->linked;
+}
+
+/* nearby(): sums of amounts around each place, which count 1/e at the distance of the window. */
+static Amounts *nearby(const double *middle, const Amounts *amounts, int32_t count, double window,
+                       Arena *arena) {
+    Amounts *sums = arena_zeros(arena, (size_t)count, sizeof *sums), carried = {0};
+    double *fades = arena_zeros(arena, (size_t)count, sizeof *fades);
+    if (arena->failed) return NULL;
+    memcpy(sums, amounts, (size_t)count * sizeof *sums);
+    for (int32_t at = 1; at < count; at++) {
+        fades[at] = exp((middle[at - 1] - middle[at]) / window);
+        carry(&carried, amounts + at - 1, fades[at], sums + at);
+    }
+    carried = (Amounts){0};
+    for (int32_t at = count - 1; at > 0; at--)
+        carry(&carried, amounts + at, fades[at], sums + at - 1);
+    return sums;
+}
+
+/* _notices_near(): a notice in a long text means little. */
+static bool find_notices(const Page *page, const double *middle, double *notices, Arena *arena) {
+    size_t count = (size_t)page->block_count;
+    Amounts *own = arena_zeros(arena, count, sizeof *own);
     bool any = false;
-    for (int32_t i = 0; i < count; i++) any = any || page->notices[i] > 0.0;
-    if (!any) return true;
-    double *notices = arena_doubles(arena, (size_t)count);
-    double *sums = arena_doubles(arena, (size_t)count);
-    Window window;
-    if (arena->failed || !window_start(&window, arena, middle, count, 15.0)) return false;
-    for (int32_t i = 0; i < count; i++)
-        notices[i] = page->notices[i] * exp(-page->counts[i] / 60.0);
-    nearby(&window, notices, sums);
-    for (int32_t i = 0; i < count; i++) near[i] = larger(notices[i], sums[i] / (1.0 + sums[i]));
-    return true;
+    for (size_t at = 0; own != NULL && at < count; at++) {
+        if (!page->blocks[at].has_notice) continue;
+        any = true;
+        own[at].words = exp(-page->blocks[at].words / 60.0);
+    }
+    if (!any) return own != NULL;
+    const Amounts *near = nearby(middle, own, page->block_count, 15.0, arena);
+    for (size_t at = 0; near != NULL && at < count; at++)
+        notices[at] = larger(own[at].words, near[at].words / (1.0 + near[at].words));
+    return near != NULL;
 }
 
 /* The share of each block's words that also occur in another block. */
-static bool find_repeated(const Page *page, Arena *arena, double *repeated) {
+static bool find_repeated(const Page *page, double *repeated, Arena *arena) {
     size_t words = page->vocabulary.count;
-    const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
-    int32_t *first = arena_integers(arena, words), *last = arena_integers(arena, words);
+    const Token *tokens = page->tokens.data;
+    int32_t count = token_count(page);
+    int32_t *first = arena_zeros(arena, words, sizeof *first);
+    int32_t *last = arena_zeros(arena, words, sizeof *last);
     if (arena->failed) return false;
-    for (int32_t i = page->token_count - 1; i >= 0; i--) first[tokens[i]] = blocks[i];
-    for (int32_t i = 0; i < page->token_count; i++) last[tokens[i]] = blocks[i];
-    for (int32_t i = 0; i < page->token_count; i++)
-        repeated[blocks[i]] += first[tokens[i]] != last[tokens[i]];
-    for (int32_t i = 0; i < page->block_count; i++) repeated[i] /= page->counts[i];
+    for (int32_t i = count - 1; i >= 0; i--) first[tokens[i].word] = tokens[i].block;
+    for (int32_t i = 0; i < count; i++) last[tokens[i].word] = tokens[i].block;
+    for (int32_t i = 0; i < count; i++)
+        repeated[tokens[i].block] += first[tokens[i].word] != last[tokens[i].word];
+    for (int32_t at = 0; at < page->block_count; at++) repeated[at] /= page->blocks[at].words;
     return true;
 }
 
-/* The words of prose outside the boilerplate, less those at the end with `late`, and less those
- * that are apart, times `apart`. */
-static double prose_outside(const Page *page, const Tree *tree, const Surroundings *near,
-                            double apart, double late) {
-    double prose = 0.0;
-    for (int32_t i = 0; i < page->block_count; i++) {
-        const double *levels = tree->levels + (size_t)page->block_owners[i] * LEVELS;
-        double boilerplate = larger(larger(levels[LEVEL_BESIDE_NAMES], levels[LEVEL_BESIDE_TAGS]),
-                                    larger(levels[LEVEL_FOOTER_NAMES], levels[LEVEL_FOOTER_TAG]));
-        double notice = larger(near->copyright_near[i], levels[LEVEL_COPYRIGHT_ELEMENT]);
-        double share = 1.0 - page->linked[i] / page->counts[i];
-        double outside = page->counts[i] * share * (1 - boilerplate) * (1 - notice);
-        prose += outside * (1 - apart * levels[LEVEL_APART]) * (1 - late * near->lateness[i]);
+static bool find_corrections(const Page *page, Surroundings *near, Arena *arena) {
+    const Element *elements = page->elements.data;
+    double *amounts = arena_zeros(arena, (size_t)page->block_count, sizeof *amounts);
+    double other = 0.0, prose = 0.0, own = 1.0;
+    if (amounts == NULL) return false;
+    for (int32_t at = 0; at < page->block_count; at++) {
+        const Block *block = page->blocks + at;
+        const double *levels = elements[block->owner].levels;
+        double names = larger(larger(levels[BESIDE_NAMES], levels[BESIDE_TAGS]),
+                              larger(levels[FOOTER_NAMES], levels[FOOTER_TAG]));
+        double notice = larger(near->notices[at], levels[COPYRIGHT_ELEMENT]);
+        amounts[at] = (block->words - block->linked) * (1 - names) * (1 - notice);
+        other += amounts[at] * (1 - levels[APART]);
+        if (!block->has_notice) own += block->words * (1 - levels[FRAME]);
     }
-    return prose;
-}
-
-/* How little prose there is: 1 for an index, near 0 for an article. A page that has hardly any
- * other prose has its content in the parts that are named as apart. */
-static void find_listing(const Page *page, const Tree *tree, Surroundings *near) {
-    double own = prose_outside(page, tree, near, 1.0, 0.0);
-    double words = 1.0;
-    for (int32_t i = 0; i < page->block_count; i++) {
-        const double *levels = tree->levels + (size_t)page->block_owners[i] * LEVELS;
-        if (!(page->notices[i] > 0.0)) words += page->counts[i] * (1.0 - levels[LEVEL_FRAME]);
+    near->apart = 1.0 / (1.0 + pow(OTHER_PROSE / larger(other, 1.0), 4.0));
+    for (int32_t at = 0; at < page->block_count; at++) {
+        double part = elements[page->blocks[at].owner].levels[APART];
+        prose += amounts[at] * (1 - part * near->apart) * (1 - 0.8 * near->lateness[at]);
     }
-    near->apart = 1.0 / (1.0 + pow(OTHER_PROSE / larger(own, 1.0), 4.0));
-    double prose = prose_outside(page, tree, near, near->apart, 0.8);
     near->listing = 1.0 / (1.0 + square(prose / 60.0));
-    near->framed = near->listing / (1.0 + pow(OWN_LISTING / words, 4.0));
-}
-
-static bool find_surroundings(const Page *page, const Tree *tree, Arena *arena,
-                              Surroundings *near) {
-    size_t count = (size_t)page->block_count;
-    double *middle = arena_doubles(arena, count);
-    double **arrays[] = {&near->near, &near->near_linked, &near->around, &near->around_linked,
-                         &near->copyright_near, &near->repeated, &near->lateness};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        *arrays[i] = arena_doubles(arena, count);
-    if (arena->failed) return false;
-    near->total = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        near->total += page->counts[i];
-        middle[i] = near->total - page->counts[i] / 2.0;
-    }
-    Window close, wide;
-    if (!window_start(&close, arena, middle, page->block_count, 40.0) ||
-        !window_start(&wide, arena, middle, page->block_count, 150.0))
-        return false;
-    nearby(&close, page->counts, near->near);
-    nearby(&close, page->linked, near->near_linked);
-    nearby(&wide, page->counts, near->around);
-    nearby(&wide, page->linked, near->around_linked);
-    if (!find_notices_near(page, arena, middle, near->copyright_near) ||
-        !find_repeated(page, arena, near->repeated))
-        return false;
-    for (size_t i = 0; i < count; i++) near->lateness[i] = exp((middle[i] - near->total) / 60.0);
-    find_listing(page, tree, near);
+    near->framed = near->listing / (1.0 + pow(OWN_LISTING / own, 4.0));
     return true;
 }
 
-/* ---- the features ---- */
+static bool find_surroundings(const Page *page, Surroundings *near, Arena *arena) {
+    size_t count = (size_t)page->block_count;
+    const Element *whole = page->elements.data;
+    Amounts *own = arena_zeros(arena, count, sizeof *own);
+    double *middle = arena_zeros(arena, count, sizeof *middle), end = 0.0;
+    near->lateness = arena_zeros(arena, count, sizeof(double));
+    near->notices = arena_zeros(arena, count, sizeof(double));
+    near->repeated = arena_zeros(arena, count, sizeof(double));
+    if (arena->failed) return false;
+    for (size_t at = 0; at < count; at++) {
+        own[at] = (Amounts){page->blocks[at].words, page->blocks[at].linked};
+        end += own[at].words;
+        middle[at] = end - own[at].words / 2.0;
+        near->lateness[at] = exp((middle[at] - whole->words) / 60.0);
+    }
+    near->near = nearby(middle, own, page->block_count, 40.0, arena);
+    near->around = nearby(middle, own, page->block_count, 150.0, arena);
+    return !arena->failed && find_notices(page, middle, near->notices, arena) &&
+           find_repeated(page, near->repeated, arena) && find_corrections(page, near, arena);
+}
 
-/* ln(1.1 - linked / words): the share of text outside links. */
+/* The logarithm of the share of text outside links. */
 static double unlinked(double linked, double words) { return log(1.1 - linked / words); }
 
-static void find_features(const Page *page, const Tree *tree, const Surroundings *near, int32_t i,
-                          double *features) {
-    const Element *elements = elements_of(page);
-    int32_t owner = page->block_owners[i], parent = parent_of(elements, owner);
-    int32_t above = parent_of(elements, parent);
-    const double *levels = tree->levels + (size_t)owner * LEVELS;
-    double counts = page->counts[i], linked = page->linked[i], listing = near->listing;
-    double in_table = tree->in_table[i], in_run = tree->in_run[i], unit = tree->unit[i];
-    double numbers = page->numeric[i] / counts;
-    double legal = page->legal[i] < 2.0 ? page->legal[i] : 2.0;
-    double own = tree->own[owner], element_words = log(own / (own + 15.0));
-    double unit_words = larger(log(unit / (unit + 15.0) + 1e-9) - element_words, 0.0);
-    double *f = features;
+static void find_features(const Page *page, const Surroundings *near, int32_t at, double *f) {
+    const Element *elements = page->elements.data;
+    const Block *block = page->blocks + at;
+    const Element *element = elements + block->owner, *parent = elements + element->parent;
+    const Element *above = elements + parent->parent;
+    Amounts close = near->near[at], wide = near->around[at];
+    double words = block->words, numbers = block->numbers / words;
+    double element_words = log(element->own / (element->own + 15.0));
+    double unit = log(block->unit / (block->unit + 15.0) + 1e-9);
+    double unit_words = larger(unit - element_words, 0.0);
+    double inside = block->under_h1 * (1 - block->outside_main) * (1 - block->outside_article);
 
-    f[BESIDE_NAMES] = levels[LEVEL_BESIDE_NAMES];
-    f[BESIDE_TAGS] = levels[LEVEL_BESIDE_TAGS];
-    f[OVERLAY_NAMES] = levels[LEVEL_OVERLAY_NAMES];
-    f[HIDDEN_NAMES] = levels[LEVEL_HIDDEN_NAMES];
-    f[HEADER] = levels[LEVEL_HEADER];
-    f[CONTENT_NAMES] = levels[LEVEL_CONTENT_NAMES];
-    f[FOOTER_NAMES] = levels[LEVEL_FOOTER_NAMES];
-    f[FOOTER_TAG] = levels[LEVEL_FOOTER_TAG];
-    f[APART] = near->apart * levels[LEVEL_APART];
-    f[OUTSIDE_MAIN] = tree->outside_main[i];
-    f[OUTSIDE_ARTICLE] = tree->outside_article[i];
+    memcpy(f, element->levels, INHERITED * sizeof *f);
+    f[APART] *= near->apart;
+    f[OUTSIDE_MAIN] = block->outside_main;
+    f[OUTSIDE_ARTICLE] = block->outside_article;
 
-    f[UNLINKED] = unlinked(linked, counts);
-    f[UNLINKED_NEAR] = unlinked(near->near_linked[i], near->near[i]);
-    f[UNLINKED_AROUND] = unlinked(near->around_linked[i], near->around[i]);
-    f[UNLINKED_PARENT] = unlinked(tree->linked[owner], larger(tree->words[owner], 1.0));
-    f[UNLINKED_GRANDPARENT] = unlinked(tree->linked[above], larger(tree->words[above], 1.0));
+    f[UNLINKED] = unlinked(block->linked, words);
+    f[UNLINKED_NEAR] = unlinked(close.linked, close.words);
+    f[UNLINKED_AROUND] = unlinked(wide.linked, wide.words);
+    f[UNLINKED_PARENT] = unlinked(element->linked, element->words);
+    f[UNLINKED_GRANDPARENT] = unlinked(above->linked, above->words);
 
-    f[WORDS_NEAR] = log(1.0 - exp((near->near_linked[i] - 1.1 * near->near[i] - counts) / 20.0));
+    f[WORDS_NEAR] = log(1.0 - exp((close.linked - 1.1 * close.words - words) / 20.0));
     f[ELEMENT_WORDS] = element_words;
     f[UNIT_WORDS] = unit_words;
     f[UNIT_NUMBERS] = unit_words * numbers;
-    f[UNIT_WORDS_UNDER_H1] = unit_words * (tree->under_h1[i] * (1.0 - tree->outside_main[i]) *
-                                           (1.0 - tree->outside_article[i]));
-    f[IN_TABLE] = in_table;
-    f[IN_RUN] = in_run;
+    f[UNIT_WORDS_UNDER_H1] = unit_words * inside;
+    f[IN_TABLE] = block->in_table;
+    f[IN_RUN] = block->in_run;
     f[NUMBER_SHARE] = numbers;
-    f[PARENT_SHARE] = log(tree->words[parent] / near->total + 0.01);
+    f[PARENT_SHARE] = log(parent->words / elements->words + 0.01);
 
-    f[LATENESS] = near->lateness[i];
-    f[BEFORE_H1] = tree->before_h1[i];
-    f[UNDER_H1] = tree->under_h1[i];
-    f[AFTER_HEADINGS] = tree->after_headings[i];
-    f[DEPTH] = log1p(tree->depth[owner]) - 2.0;
-    f[REPEATED_WORDS] = near->repeated[i] - 0.5;
+    f[LATENESS] = near->lateness[at];
+    f[BEFORE_H1] = block->before_h1;
+    f[UNDER_H1] = block->under_h1;
+    f[AFTER_HEADINGS] = block->after_headings;
+    f[DEPTH] = log1p(element->depth) - 2.0;
+    f[REPEATED_WORDS] = near->repeated[at] - 0.5;
 
-    f[COPYRIGHT_NEAR] = near->copyright_near[i];
-    f[COPYRIGHT_ELEMENT] = levels[LEVEL_COPYRIGHT_ELEMENT];
-    f[LEGAL_WORDS] = legal == 0.0 ? 0.0 : legal / 2.0 * exp(-counts / 60.0);
+    f[COPYRIGHT_NEAR] = near->notices[at];
+    f[LEGAL_WORDS] = fmin(block->legal, 2.0) / 2.0 * exp(-words / 60.0);
 
-    f[LISTING_WORDS] = element_words * listing;
-    f[LISTING_LATENESS] = near->lateness[i] * listing;
-    f[LISTING_FRAME] = levels[LEVEL_FRAME] * near->framed;
+    f[LISTING_WORDS] = element_words * near->listing;
+    f[LISTING_LATENESS] = near->lateness[at] * near->listing;
+    f[LISTING_FRAME] = element->levels[FRAME] * near->framed;
 }
 
-/* Whether a block is apart, so that it is not shown. */
-bool is_apart(const double *features, int32_t block) {
-    return features[(size_t)block * FEATURE_COUNT + APART] > 0.5;
-}
-
-/* Return FEATURE_COUNT features of each block, or NULL. */
-double *block_features(const Page *page, const Tree *tree, Arena *arena) {
-    Surroundings near = {0};
-    double *features = arena_doubles(arena, (size_t)page->block_count * FEATURE_COUNT);
-    if (features == NULL || !find_surroundings(page, tree, arena, &near)) return NULL;
-    for (int32_t i = 0; i < page->block_count; i++)
-        find_features(page, tree, &near, i, features + (size_t)i * FEATURE_COUNT);
-    return features;
+/* A block's level is e to its score, the sum of coefficient times feature. */
+Status find_levels(Page *page, const Tables *tables, Arena *arena) {
+    Surroundings near;
+    if (!find_surroundings(page, &near, arena)) return NO_MEMORY;
+    for (int32_t at = 0; at < page->block_count; at++) {
+        double features[FEATURE_COUNT], score = 0.0;
+        find_features(page, &near, at, features);
+        for (int i = 0; i < FEATURE_COUNT; i++) score += tables->coefficients[i] * features[i];
+        page->blocks[at].level = exp(fmin(fmax(score, -SCORE_MAX), SCORE_MAX));
+        page->blocks[at].is_apart = features[APART] > 0.5;
+    }
+    return DONE;
 }

@@ -13,7 +13,7 @@ bool buffer_reserve(Buffer *buffer, size_t more) {
     if (more <= buffer->room - buffer->size) return true;
     if (more > SIZE_MAX / 4 - buffer->size) return false;
     size_t room = (buffer->size + more) * 2 + 256;
-    uint8_t *data = realloc(buffer->data, room);
+    void *data = realloc(buffer->data, room);
     if (data == NULL) return false;
     buffer->data = data;
     buffer->room = room;
@@ -56,14 +56,6 @@ void *arena_zeros(Arena *arena, size_t count, size_t size) {
     void *zeros = (uint8_t *)chunk->data + chunk->size;
     chunk->size += bytes;
     return memset(zeros, 0, bytes);
-}
-
-double *arena_doubles(Arena *arena, size_t count) {
-    return arena_zeros(arena, count, sizeof(double));
-}
-
-int32_t *arena_integers(Arena *arena, size_t count) {
-    return arena_zeros(arena, count, sizeof(int32_t));
 }
 
 void arena_free(Arena *arena) {
@@ -113,7 +105,7 @@ static Slot *find_slot(const Table *table, const uint8_t *string, size_t length,
         Slot *slot = table->slots + at;
         if (slot->value == -1) return slot;
         if (slot->hash == hash && slot->length == length &&
-            memcmp(table->keys.data + slot->offset, string, length) == 0)
+            memcmp(key_at(table, slot->offset), string, length) == 0)
             return slot;
         at = (at + 1) & table->mask;
     }
@@ -177,7 +169,7 @@ bool map_start(Map *map, Arena *arena, size_t most) {
     uint32_t slots = 64;
     while (slots < 2 * most) slots *= 2;
     map->keys = arena_zeros(arena, slots, sizeof(uint64_t));
-    map->numbers = arena_integers(arena, slots);
+    map->numbers = arena_zeros(arena, slots, sizeof(int32_t));
     map->mask = slots - 1;
     map->count = 0;
     if (arena->failed) return false;

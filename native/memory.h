@@ -10,14 +10,15 @@
 /* How a step ends. DONE is 0. */
 typedef enum {
     DONE,
-    UNSUPPORTED,      /* the page has something that only the Python code reads */
+    HIDDEN,      /* the element is not visible */
+    UNSUPPORTED, /* the page has something that only the Python code reads */
     NO_MEMORY,
-    RAISED     /* a Python exception is set */
+    RAISED /* a Python exception is set */
 } Status;
 
 typedef struct {
-    uint8_t *data;
-    size_t size, room;
+    void *data;
+    size_t size, room; /* in bytes */
 } Buffer;
 
 bool buffer_reserve(Buffer *buffer, size_t more);
@@ -25,7 +26,7 @@ void buffer_free(Buffer *buffer);
 
 static inline bool buffer_add(Buffer *buffer, const void *data, size_t size) {
     if (size > buffer->room - buffer->size && !buffer_reserve(buffer, size)) return false;
-    if (size) memcpy(buffer->data + buffer->size, data, size);
+    if (size) memcpy((uint8_t *)buffer->data + buffer->size, data, size);
     buffer->size += size;
     return true;
 }
@@ -39,8 +40,6 @@ typedef struct {
 } Arena;
 
 void *arena_zeros(Arena *arena, size_t count, size_t size);
-double *arena_doubles(Arena *arena, size_t count);
-int32_t *arena_integers(Arena *arena, size_t count);
 void arena_free(Arena *arena);
 
 /* Strings and a number for each. */
@@ -53,6 +52,9 @@ typedef struct {
     uint32_t mask, count;
     Buffer keys;
 } Table;
+static inline const uint8_t *key_at(const Table *table, uint32_t offset) {
+    return (const uint8_t *)table->keys.data + offset;
+}
 
 #define HASH_START 2166136261u
 static inline uint32_t hash_add(uint32_t hash, uint8_t byte) { return (hash ^ byte) * 16777619u; }

@@ -38,8 +38,7 @@ PyObject *element_of(PyObject *module, PyObject *of_document, const Node *node) 
 
 void free_page(Page *page) {
     Buffer *buffers[] = {&page->elements, &page->owners, &page->text, &page->pieces,
-                         &page->entered, &page->hidden, &page->tokens, &page->token_blocks,
-                         &page->token_linked, &page->flags, &page->hashes, &page->places};
+                         &page->entered, &page->hidden, &page->tokens, &page->words};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) buffer_free(buffers[i]);
     table_free(&page->first_names);
     table_free(&page->vocabulary);
@@ -70,8 +69,8 @@ static Status read_steps(Page *page, const Tables *tables, const Node *body) {
     if (status == DONE) status = split_complex_runs(page, tables, tables->split_complex);
     if (status != DONE) return status;
     Py_BEGIN_ALLOW_THREADS
-    status = find_kinds(page);
-    if (status == DONE) status = count_words(page);
+    find_kinds(page);
+    status = count_words(page);
     if (status == DONE) status = weigh(page, tables);
     if (status == DONE) status = structure_simhash(page, tables);
     Py_END_ALLOW_THREADS
@@ -83,14 +82,14 @@ static PyObject *hidden_elements(PyObject *module, const Page *page, PyObject *b
     size_t count = page->hidden.size / sizeof(Node *);
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        const Node *node = ((const Node **)page->hidden.data)[i];
-        PyObject *element = element_of(module, body, node);
+        PyObject *element = element_of(module, body, ((const Node **)page->hidden.data)[i]);
         if (element == NULL || PyList_SetItem(list, (Py_ssize_t)i, element) < 0) Py_CLEAR(list);
     }
     return list;
 }
 
-/* read(tables, body) -> (a page, its hidden elements), or None if only Python reads it */
+/* read(tables, body) -> (page, structure, number of words, of those outside links that are no
+ * numbers, whether each block is shown, hidden elements), or None if only Python reads it */
 static PyObject *read_page(PyObject *module, PyObject *arguments) {
     PyObject *capsule, *body;
     if (!PyArg_ParseTuple(arguments, "OO", &capsule, &body)) return NULL;
@@ -104,39 +103,27 @@ static PyObject *read_page(PyObject *module, PyObject *arguments) {
     if (status == DONE) result = PyCapsule_New(page, CAPSULE, free_capsule);
     if (result == NULL) free_page(page);
     if (status != DONE) return refusal(status);
-    return result == NULL ? NULL : Py_BuildValue("NN", result, hidden_elements(module, page, body));
+    if (result == NULL) return NULL;
+    return Py_BuildValue("NKiiNN", result, (unsigned long long)page->structure, token_count(page),
+                         page->unlinked_count,
+                         PyBytes_FromStringAndSize((char *)page->shown, all_block_count(page)),
+                         hidden_elements(module, page, body));
 }
 
 Page *page_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }
-
-/* facts(page) -> (structure, number of words, of those outside links that are no numbers, whether each
- * block is shown) */
-static PyObject *facts(PyObject *module, PyObject *capsule) {
-    (void)module;
-    const Page *page = page_of(capsule);
-    if (page == NULL) return NULL;
-    PyObject *shown =
-        PyBytes_FromStringAndSize((const char *)page->shown, all_block_count(page));
-    return Py_BuildValue("KiiN", (unsigned long long)page->structure, page->token_count,
-                         page->unlinked_count, shown);
-}
 
 /* text(page) -> the text of its outline, with signs */
 static PyObject *text_of(PyObject *module, PyObject *capsule) {
     (void)module;
     const Page *page = page_of(capsule);
     if (page == NULL) return NULL;
-    return PyUnicode_DecodeUTF8((const char *)page->text.data, (Py_ssize_t)page->text.size, NULL);
+    return PyUnicode_DecodeUTF8(page->text.data, (Py_ssize_t)page->text.size, NULL);
 }
 
-bool read_factors(PyObject *occurrences, Factors *factors) {
-    if (PyTuple_Size(occurrences) != OCCURRENCES) {
-        PyErr_SetString(PyExc_ValueError, "the kinds of occurrences are others");
-        return false;
-    }
-    for (int i = 0; i < OCCURRENCES; i++)
-        factors->occurrences[i] = PyFloat_AsDouble(PyTuple_GetItem(occurrences, i));
-    return PyErr_Occurred() == NULL;
+bool read_factors(PyObject *tuple, Factors *factors) {
+    double *of = factors->occurrences;
+    return PyArg_ParseTuple(tuple, "dddddddddd", of, of + 1, of + 2, of + 3, of + 4, of + 5,
+                            of + 6, of + 7, &factors->damping, &factors->evened);
 }
 
 PyObject *vote_tuple(const Vote *vote) {
@@ -149,15 +136,14 @@ PyObject *vote_tuple(const Vote *vote) {
                          vote->tokens, (unsigned long long)vote->digest, vote->unseen);
 }
 
-/* vote(tables, page, occurrences, damping, evened)
+/* vote(tables, page, factors)
  * -> (simhash, signature, features, tokens, digest, unseen), or None without a vote */
 static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *table_capsule, *page_capsule, *occurrences;
+    PyObject *table_capsule, *page_capsule, *tuple;
     Factors factors;
-    if (!PyArg_ParseTuple(arguments, "OOO!dd", &table_capsule, &page_capsule, &PyTuple_Type,
-                          &occurrences, &factors.damping, &factors.evened) ||
-        !read_factors(occurrences, &factors))
+    if (!PyArg_ParseTuple(arguments, "OOO", &table_capsule, &page_capsule, &tuple) ||
+        !read_factors(tuple, &factors))
         return NULL;
     const Tables *tables = tables_of(table_capsule);
     const Page *page = tables == NULL ? NULL : page_of(page_capsule);
@@ -213,12 +199,10 @@ static PyObject *use_lxml(PyObject *module, PyObject *none) {
 static PyMethodDef methods[] = {
     {"make_tables", make_tables, METH_VARARGS, NULL},
     {"read", read_page, METH_VARARGS, NULL},
-    {"facts", facts, METH_O, NULL},
     {"text", text_of, METH_O, NULL},
     {"vote", vote_of, METH_VARARGS, NULL},
     {"vote_texts", vote_texts, METH_VARARGS, NULL},
     {"events", events, METH_VARARGS, NULL},
-    {"vote_titles", vote_titles, METH_VARARGS, NULL},
     {"describe", describe, METH_O, NULL},
     {"is_clean", is_clean, METH_O, NULL},
     {"odd_tags", odd_tags, METH_O, NULL},

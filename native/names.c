@@ -36,16 +36,16 @@ static bool has_odd_case(const uint8_t *at, const uint8_t *end) {
 }
 
 /* The pattern _HIDDEN: display: none or visibility: hidden at the start or behind a semicolon. */
-static Visibility style_hides(const uint8_t *style) {
+static Status style_hides(const uint8_t *style) {
     const uint8_t *end = end_of(style);
-    if (!is_ascii(style) && has_odd_case(style, end)) return NAME_UNSUPPORTED;
+    if (!is_ascii(style) && has_odd_case(style, end)) return UNSUPPORTED;
     for (const uint8_t *at = style; at != NULL;) {
         if (declares(at, end, "display", "none") || declares(at, end, "visibility", "hidden"))
             return HIDDEN;
         at = memchr(at, ';', (size_t)(end - at));
         if (at != NULL) at++;
     }
-    return VISIBLE;
+    return DONE;
 }
 
 /* The pattern _STREAMED: React's hidden elements that a script moves into place. */
@@ -73,10 +73,10 @@ typedef struct {
 } Attributes;
 
 /* Read the attributes that matter. HIDDEN by its style, or by `hidden`. */
-static Visibility read_attributes(const Node *element, Attributes *read) {
+static Status read_attributes(const Node *element, Attributes *read) {
     const uint8_t *empty = (const uint8_t *)"";
     *read = (Attributes){empty, empty, empty, false};
-    Visibility style = VISIBLE;
+    Status status = DONE;
     for (const Node *attribute = element->properties; attribute; attribute = attribute->next) {
         const char *name = (const char *)attribute->name;
         const uint8_t **into = NULL;
@@ -87,15 +87,15 @@ static Visibility read_attributes(const Node *element, Attributes *read) {
         else if (strcmp(name, "hidden") == 0) read->hidden = !is_until_found(attribute);
         if (into == NULL && !is_style) continue;
         const uint8_t *value = attribute_value(attribute);
-        if (value == NULL) return NAME_UNSUPPORTED;
+        if (value == NULL) return UNSUPPORTED;
         if (into != NULL) *into = value;
-        else style = style_hides(value);
-        if (style != VISIBLE) return style;
+        else status = style_hides(value);
+        if (status != DONE) return status;
     }
-    return read->hidden && !is_streamed(read->id) ? HIDDEN : VISIBLE;
+    return read->hidden && !is_streamed(read->id) ? HIDDEN : DONE;
 }
 
-Visibility is_hidden(const Node *element) {
+Status is_hidden(const Node *element) {
     Attributes attributes;
     return read_attributes(element, &attributes);
 }
@@ -127,7 +127,7 @@ typedef struct {
     const Tables *tables;
     uint32_t flags;       /* of the names that ended */
     uint32_t some, each;  /* of the words of this name: flags of some of them, flags of each */
-    int32_t first;        /* -1 before the first word */
+    int32_t first;        /* the number of the first word, or 0 */
 } Names;
 
 /* A name ends, _flags_of_name(): it sets an element apart if it has such a word, or consists of
@@ -148,7 +148,7 @@ static Status add_name(Names *names, const uint8_t *word, size_t length) {
         names->some |= flags;
         names->each &= flags;
     }
-    if (names->first >= 0) return DONE;
+    if (names->first) return DONE;
     return table_number(&names->page->first_names, word, length, hash_of(word, length),
                         &names->first);
 }
@@ -209,13 +209,12 @@ static bool class_hides(const Tables *tables, const uint8_t *classes, size_t siz
     return false;
 }
 
-Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *flags,
-                    int32_t *first) {
+Status names_of(const Node *element, const Tables *tables, Page *page, uint32_t *flags,
+                int32_t *first) {
     Attributes read;
-    Visibility visibility = read_attributes(element, &read);
-    if (visibility != VISIBLE) return visibility;
-    if (!*read.classes && !*read.id && !*read.role) return VISIBLE;
-    if (!is_ascii(read.role)) return NAME_UNSUPPORTED;
+    Status status = read_attributes(element, &read);
+    if (status != DONE || (!*read.classes && !*read.id && !*read.role)) return status;
+    if (!is_ascii(read.role)) return UNSUPPORTED;
     size_t classes = size_of_start(read.classes, strlen((const char *)read.classes));
     size_t id = size_of_start(read.id, strlen((const char *)read.id));
     size_t role = size_of_start(read.role, strlen((const char *)read.role));
@@ -228,11 +227,11 @@ Visibility names_of(const Node *element, const Tables *tables, Page *page, uint3
         memcpy(text + size, read.id, id);
         size += id;
     }
-    Names names = {page, tables, 0, 0, ~0u, -1};
-    Status status = add_names(&names, text, size_of_start(text, size));
+    Names names = {.page = page, .tables = tables, .each = ~0u};
+    status = add_names(&names, text, size_of_start(text, size));
     if (status == DONE && role) status = add_role(&names, read.role, role);
-    if (status != DONE) return status == UNSUPPORTED ? NAME_UNSUPPORTED : NAME_NO_MEMORY;
+    if (status != DONE) return status;
     *flags = names.flags | (class_hides(tables, read.classes, classes) ? NAMED_HIDDEN : 0);
-    *first = names.first < 0 ? 0 : names.first;
-    return VISIBLE;
+    *first = names.first;
+    return DONE;
 }

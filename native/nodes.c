@@ -38,3 +38,24 @@ bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *
     }
     return true;
 }
+
+Status walk_through(const Node *body, Step *begin, Step *end, Step *read_text, void *walk) {
+    for (const Node *node = body;;) {
+        bool is_unsupported = false;
+        Status status = begin(walk, node);
+        bool is_read = status == DONE;
+        const Node *next = is_read ? element_from(node->children, &is_unsupported) : NULL;
+        while (next == NULL && !is_unsupported && (status == DONE || status == HIDDEN)) {
+            /* The node ends. Its tail belongs to the element around; that of the body is no part
+             * of the page. */
+            status = is_read ? end(walk, node) : DONE;
+            if (status != DONE || node == body) return status;
+            status = read_text(walk, node->next);
+            next = element_from(node->next, &is_unsupported);
+            if (next == NULL) node = node->parent;
+            is_read = true;
+        }
+        if (status != DONE || is_unsupported) return status != DONE ? status : UNSUPPORTED;
+        node = next;
+    }
+}

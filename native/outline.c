@@ -14,7 +14,6 @@ typedef enum { NO_LINK, A_LINK, A_CALL } Link;
 
 /* An element that is open. */
 typedef struct {
-    const Node *node;
     int32_t element, entered; /* the state before it */
     Link in_link;
     bool in_pre, is_block;
@@ -55,14 +54,9 @@ static bool add_marking_signs(Buffer *into, const uint8_t *text, const uint8_t *
     return buffer_add(into, from, (size_t)(end - from));
 }
 
-/* Add the text that begins at a node to the last text block, or begin the next one. */
-static bool add_text(Walk *walk, const Node *first) {
+/* Add a text to the last text block, or begin the next one. */
+static bool add_text(Walk *walk, const uint8_t *text, const uint8_t *end) {
     Buffer *into = &walk->page->text;
-    const uint8_t *text = NULL;
-    size_t size;
-    if (!text_from(&walk->joined, first, &text, &size)) return false;
-    if (size == 0) return true;
-    const uint8_t *end = text + size;
     if (skip_space(text, end) == end) return !walk->goes_on || buffer_add(into, " ", 1);
     if (!walk->goes_on) {
         walk->goes_on = true;
@@ -75,8 +69,16 @@ static bool add_text(Walk *walk, const Node *first) {
     if (!walk->in_link) return add_marking_signs(into, text, end);
     bool is_call = walk->in_link == A_CALL;
     return buffer_add(into, " \0\0 ", 4) && (!is_call || buffer_add(into, " \0\0\0\0\0 ", 7)) &&
-           add_marking_signs(into, text, end) &&
-           buffer_add(into, " \0\0\0 ", 5);
+           add_marking_signs(into, text, end) && buffer_add(into, " \0\0\0 ", 5);
+}
+
+/* Add the text that begins at a node. */
+static Status read_text(void *state, const Node *first) {
+    Walk *walk = state;
+    const uint8_t *text = NULL;
+    size_t size;
+    if (!text_from(&walk->joined, first, &text, &size)) return NO_MEMORY;
+    return size == 0 || add_text(walk, text, text + size) ? DONE : NO_MEMORY;
 }
 
 static const Tag *tag_of(Walk *walk, const Node *node) {
@@ -91,14 +93,11 @@ static const Tag *tag_of(Walk *walk, const Node *node) {
 }
 
 /* Read the attributes of an element: whether it is hidden, and what a block's names say. */
-static Visibility look_at(Walk *walk, const Node *node, uint32_t flags, bool is_block,
-                          uint32_t *names, int32_t *first) {
-    if (flags & (TAG_NEVER_TEXT | TAG_EMPTY)) return HIDDEN;
+static Status look_at(Walk *walk, const Node *node, const Tag *tag, bool is_block, Element *block) {
+    if (tag->flags & (TAG_NEVER_TEXT | TAG_EMPTY)) return HIDDEN;
     if (is_block && element_count(walk->page) <= NAMED_MAX)
-        return node->properties == NULL ? VISIBLE
-                                        : names_of(node, walk->tables, walk->page, names, first);
-    if (flags & TAG_PLAIN || node->properties == NULL) return VISIBLE;
-    return is_hidden(node);
+        return names_of(node, walk->tables, walk->page, &block->names, &block->first);
+    return tag->flags & TAG_PLAIN ? DONE : is_hidden(node);
 }
 
 /* Whether a link is to a telephone number. */
@@ -115,106 +114,70 @@ static Status link_of(const Node *node, Link *link) {
 }
 
 /* An element begins, with the text before its first child. */
-static Status begin(Walk *walk, const Node *node, bool *entered) {
+static Status begin(void *state, const Node *node) {
+    Walk *walk = state;
     Page *page = walk->page;
     const Tag *tag = tag_of(walk, node);
-    uint32_t flags = tag->flags, names = 0;
-    int32_t first = 0;
-    bool is_block = flags & TAG_BLOCK;
-    if (walk->goes_on && ((flags & TAG_EMPTY) || (walk->in_pre && is_block)) &&
+    bool is_block = tag->flags & TAG_BLOCK;
+    if (walk->goes_on && ((tag->flags & TAG_EMPTY) || (walk->in_pre && is_block)) &&
         !buffer_add(&page->text, " ", 1))
         return NO_MEMORY;
     is_block = is_block && !walk->in_pre;
-    Visibility visibility = look_at(walk, node, flags, is_block, &names, &first);
-    if (visibility == NAME_UNSUPPORTED) return UNSUPPORTED;
-    if (visibility == NAME_NO_MEMORY) return NO_MEMORY;
-    *entered = visibility == VISIBLE;
-    if (visibility == HIDDEN) {
-        walk->goes_on = walk->goes_on && !is_block;
-        bool is_text = !(flags & (TAG_NEVER_TEXT | TAG_EMPTY));
-        return !is_text || buffer_add(&page->hidden, &node, sizeof node) ? DONE : NO_MEMORY;
-    }
-    Open open = {node, walk->element, walk->entered, walk->in_link, walk->in_pre, is_block};
-    if (!buffer_add(&walk->open, &open, sizeof open)) return NO_MEMORY;
+    int32_t count = element_count(page);
+    Element element = {.parent = walk->element, .end = count + 1, .tag = tag->number,
+                       .flags = tag->flags};
+    Status status = look_at(walk, node, tag, is_block, &element);
+    walk->goes_on = walk->goes_on && !is_block;
+    if (status == HIDDEN && !(tag->flags & (TAG_NEVER_TEXT | TAG_EMPTY)) &&
+        !buffer_add(&page->hidden, &node, sizeof node))
+        return NO_MEMORY;
+    if (status != DONE) return status;
+    Open open = {walk->element, walk->entered, walk->in_link, walk->in_pre, is_block};
     walk->entered = entered_count(page);
-    if (!buffer_add(&page->entered, &open.entered, sizeof open.entered)) return NO_MEMORY;
-    if (is_block) {
-        int32_t count = element_count(page);
-        Element element = {walk->element, count + 1, tag->number, first, flags, names};
-        if (!buffer_add(&page->elements, &element, sizeof element)) return NO_MEMORY;
-        walk->element = count;
-        walk->goes_on = false;
-    }
-    if (walk->in_link == NO_LINK && flags & TAG_LINK) {
-        Status status = link_of(node, &walk->in_link);
-        if (status != DONE) return status;
-    }
-    walk->in_pre = walk->in_pre || flags & IS_CODE;
-    return add_text(walk, node->children) ? DONE : NO_MEMORY;
+    if (!buffer_add(&walk->open, &open, sizeof open) ||
+        !buffer_add(&page->entered, &open.entered, sizeof open.entered) ||
+        (is_block && !buffer_add(&page->elements, &element, sizeof element)))
+        return NO_MEMORY;
+    if (is_block) walk->element = count;
+    if (walk->in_link == NO_LINK && tag->flags & TAG_LINK) status = link_of(node, &walk->in_link);
+    walk->in_pre = walk->in_pre || tag->flags & IS_CODE;
+    return status == DONE ? read_text(walk, node->children) : status;
 }
 
 /* The last element that was entered ends. */
-static bool end(Walk *walk) {
+static Status end(void *state, const Node *node) {
+    Walk *walk = state;
     walk->open.size -= sizeof(Open);
-    Open open;
-    memcpy(&open, walk->open.data + walk->open.size, sizeof open);
-    if (open.is_block) {
-        elements_of(walk->page)[walk->element].end = element_count(walk->page);
+    const Open *open = (const Open *)walk->open.data + walk->open.size / sizeof(Open);
+    if (open->is_block) {
+        Element *elements = walk->page->elements.data;
+        elements[walk->element].end = element_count(walk->page);
         walk->goes_on = false;
     }
-    walk->element = open.element;
-    walk->entered = open.entered;
-    walk->in_link = open.in_link;
-    walk->in_pre = open.in_pre;
+    walk->element = open->element;
+    walk->entered = open->entered;
+    walk->in_link = open->in_link;
+    walk->in_pre = open->in_pre;
     /* Each line of code may be an element. */
     bool is_unsupported = false;
-    if (!open.is_block && walk->in_pre && walk->goes_on &&
-        element_from(open.node->children, &is_unsupported) != NULL &&
-        (tag_of(walk, open.node)->flags & TAG_BLOCK))
-        return buffer_add(&walk->page->text, " ", 1);
-    return true;
-}
-
-/* Without recursion, because pages may be deep. */
-static Status walk_through(Walk *walk, const Node *body) {
-    const Node *node = body;
-    for (;;) {
-        bool entered = false, is_unsupported = false;
-        Status status = begin(walk, node, &entered);
-        if (status != DONE) return status;
-        const Node *next = entered ? element_from(node->children, &is_unsupported) : NULL;
-        while (next == NULL && !is_unsupported) {
-            /* The node ends. Its tail belongs to the element around; that of the body is no part
-             * of the page. */
-            if (entered && !end(walk)) return NO_MEMORY;
-            if (walk->open.size == 0) return DONE;
-            if (!add_text(walk, node->next)) return NO_MEMORY;
-            next = element_from(node->next, &is_unsupported);
-            entered = true;
-            if (next == NULL) {
-                Open around;
-                memcpy(&around, walk->open.data + walk->open.size - sizeof around, sizeof around);
-                node = around.node;
-            }
-        }
-        if (is_unsupported) return UNSUPPORTED;
-        node = next;
-    }
+    bool is_line = walk->in_pre && walk->goes_on && tag_of(walk, node)->flags & TAG_BLOCK &&
+                   element_from(node->children, &is_unsupported) != NULL;
+    return !is_line || buffer_add(&walk->page->text, " ", 1) ? DONE : NO_MEMORY;
 }
 
 Status read_outline(Page *page, const Tables *tables, const Node *body) {
     Walk walk = {.page = page, .tables = tables, .entered = -1};
-    Element whole = {.parent = -1};
+    Element whole = {0};
     const uint8_t *unnamed = (const uint8_t *)"";
     int32_t number;
     if (!table_start(&page->first_names, 256) ||
         table_number(&page->first_names, unnamed, 0, HASH_START, &number) != DONE ||
-        !buffer_reserve(&page->elements, 256 * sizeof whole) ||
+        !buffer_reserve(&page->elements, 64 * sizeof whole) ||
         !buffer_reserve(&page->text, 16 << 10) ||
         !buffer_add(&page->elements, &whole, sizeof whole))
         return NO_MEMORY;
-    Status status = walk_through(&walk, body);
-    elements_of(page)[0].end = element_count(page);
+    Status status = walk_through(body, begin, end, read_text, &walk);
+    ((Element *)page->elements.data)->end = element_count(page);
     buffer_free(&walk.open);
     buffer_free(&walk.joined);
     return status;

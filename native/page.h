@@ -46,11 +46,27 @@ enum {
     WORD_LEGAL = 1 << 10, WORD_COPYRIGHT = 1 << 11, WORD_YEAR = 1 << 12, WORD_NUMBER = 1 << 13
 };
 
+/* The features of a block, as in COEFFICIENTS of weights.py. Those before OUTSIDE_MAIN, and two
+ * without a coefficient, are inherited: they are the levels of an element. */
+#define FEATURES(EACH)                                                                             \
+    EACH(BESIDE_NAMES) EACH(BESIDE_TAGS) EACH(OVERLAY_NAMES) EACH(HIDDEN_NAMES) EACH(HEADER)       \
+    EACH(CONTENT_NAMES) EACH(FOOTER_NAMES) EACH(FOOTER_TAG) EACH(APART) EACH(COPYRIGHT_ELEMENT)    \
+    EACH(OUTSIDE_MAIN) EACH(OUTSIDE_ARTICLE)                                                       \
+    EACH(UNLINKED) EACH(UNLINKED_NEAR) EACH(UNLINKED_AROUND) EACH(UNLINKED_PARENT)                 \
+    EACH(UNLINKED_GRANDPARENT)                                                                     \
+    EACH(WORDS_NEAR) EACH(ELEMENT_WORDS) EACH(UNIT_WORDS) EACH(UNIT_NUMBERS)                       \
+    EACH(UNIT_WORDS_UNDER_H1) EACH(IN_TABLE) EACH(IN_RUN) EACH(NUMBER_SHARE) EACH(PARENT_SHARE)    \
+    EACH(LATENESS) EACH(BEFORE_H1) EACH(UNDER_H1) EACH(AFTER_HEADINGS) EACH(DEPTH)                 \
+    EACH(REPEATED_WORDS) EACH(COPYRIGHT_NEAR) EACH(LEGAL_WORDS)                                    \
+    EACH(LISTING_WORDS) EACH(LISTING_LATENESS) EACH(LISTING_FRAME)
+#define LISTED_NAME(name) name,
+enum { FEATURES(LISTED_NAME) FEATURE_COUNT };
+enum { INHERITED = OUTSIDE_MAIN, FRAME = INHERITED, IN_ARTICLE, LEVELS };
+
 #define FOLD_SIZE 0x3001
 #define FOLD_COMPLEX 0xFFFFFFFFu
 #define TAGS_MAX 128
 #define SIGNATURE_BITS 128
-#define FEATURE_COUNT 37
 
 typedef struct {
     Table tags;                       /* flags of each tag */
@@ -65,8 +81,6 @@ typedef struct {
      * of a short text. */
     PyObject *split_complex, *split_of_title;
 } Tables;
-
-extern const char *const FEATURES[FEATURE_COUNT];
 
 PyObject *make_tables(PyObject *module, PyObject *arguments);
 Tables *tables_of(PyObject *capsule);
@@ -96,17 +110,40 @@ const Node *element_from(const Node *node, bool *is_unsupported);
 const uint8_t *attribute_value(const Node *attribute);
 /* Get the text that begins at a node, as lxml joins text nodes: in `joined` if they are several. */
 bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size);
+/* Walk through the elements of a body, without recursion, because pages may be deep. `begin` returns
+ * HIDDEN for one that is skipped; `read_text` gets the node behind an element. */
+typedef Status Step(void *walk, const Node *node);
+Status walk_through(const Node *body, Step *begin, Step *end, Step *read_text, void *walk);
 static inline bool is_text(const Node *node) {
     return node->type == NODE_TEXT || node->type == NODE_CDATA;
 }
 
 /* ---- a page ---- */
 
-/* A block element. Element 0 stands for the page and has the parent -1. */
+/* Siblings with the same tag and first name: how many have words, and their words. */
 typedef struct {
-    int32_t parent, end;  /* the index of its parent, and behind its last descendant */
-    int32_t tag, first;   /* the number of its tag, and of its first name */
+    double filled, words, unlinked;
+} Siblings;
+
+/* How many elements of these tags are in a table, but not in one inside it. */
+typedef struct {
+    int32_t tables, rows, cells, header_cells, cell_blocks;
+} Inside;
+
+/* A block element, with the values of Element of blocks.py. Element 0 stands for the page, and is
+ * its own parent. */
+typedef struct {
+    int32_t parent, end; /* the index of its parent, and behind its last descendant */
+    int32_t tag, first;  /* the number of its tag, and of its first name */
     uint32_t flags, names;
+    double own, words, linked, notices, prose, run_words, mass, seen;
+    int32_t depth, run, table, row, note;
+    int32_t start, stop; /* its blocks; equal, if it has none */
+    int32_t larger;      /* the nearest element around it that holds more blocks */
+    bool in_frame;
+    Inside inside;
+    Siblings *siblings;
+    double levels[LEVELS];
 } Element;
 
 /* A text of a block; `around` is the number of the element that directly contains it, among those
@@ -117,63 +154,81 @@ typedef struct {
 
 typedef enum { WORD, NUMBER, LISTED, VOLATILE, PASSING } Kind;
 
+/* A word of a block, or a sign, which is below 0. */
+typedef struct {
+    int32_t word, block;
+    bool is_linked;
+    uint8_t kind;
+} Token;
+
+/* A distinct word; its letters are keys of the vocabulary. */
+typedef struct {
+    uint64_t hash;
+    uint32_t offset, length;
+    int32_t flags;
+} Word;
+
+/* A text block with words, with the values of TextBlock of page_words.py. */
+typedef struct {
+    int32_t place, owner; /* its number among all blocks; its element */
+    int32_t row;
+    bool has_notice, has_privacy, is_apart;
+    bool counted; /* shown, on a page that is not all boilerplate */
+    double weight, level, words, linked, letters, numbers, legal, in_table, in_run, unit;
+    double before_h1, under_h1, after_headings, outside_main, outside_article;
+} Block;
+
 typedef struct {
     Arena arena; /* all arrays below */
 
     /* 1. Outline */
-    Buffer elements, owners, text, pieces;
-    Buffer entered; /* the number of the element around each that was entered */
+    Buffer elements; /* Element */
+    Buffer owners;   /* of all text blocks, int32_t */
+    Buffer text;
+    Buffer pieces;  /* Piece */
+    Buffer entered; /* the number of the element around each that was entered, int32_t */
     Buffer hidden;  /* the nodes of hidden elements, while they are in the tree */
     Table first_names;
 
-    /* 2. Words. Of tokens: the word's number and the block's. */
-    Buffer tokens, token_blocks, token_linked;
+    /* 2. Words */
+    Buffer tokens; /* Token */
+    Buffer words;  /* Word */
     Table vocabulary;
-    Buffer flags, hashes, places; /* of distinct words; places: offset and length in the keys */
-    Table complex_runs;           /* runs of characters that do not fold alone */
-    uint8_t *kinds;               /* of tokens */
-    int32_t token_count, sign_count; /* signs of blocks and links are no tokens here */
-    int32_t unlinked_count;          /* words outside links that are no numbers */
-
-    /* Of blocks with words: the block's number, its element, and amounts */
+    Table complex_runs;     /* runs of characters that do not fold alone */
+    int32_t sign_count;     /* signs of blocks and links, which are no tokens here */
+    int32_t unlinked_count; /* words outside links that are no numbers */
+    Block *blocks;
     int32_t block_count;
-    int32_t *block_places, *block_owners;
-    int32_t *rows; /* the row of a table or list that each block is in, or 0 */
-    double *counts, *linked, *notices, *legal, *privacy, *numeric;
 
     /* 3. Weights */
-    double *weights;
-    uint8_t *shown;   /* of all blocks */
-    uint8_t *counted; /* of blocks with words: shown, on a page that is not all boilerplate */
+    uint8_t *shown; /* of all blocks */
 
     /* 4. */
     uint64_t structure;
 } Page;
 
-static inline Element *elements_of(const Page *page) { return (Element *)page->elements.data; }
-static inline int32_t *owners_of(const Page *page) { return (int32_t *)page->owners.data; }
-static inline int32_t *tokens_of(const Page *page) { return (int32_t *)page->tokens.data; }
-static inline int32_t *token_blocks_of(const Page *page) {
-    return (int32_t *)page->token_blocks.data;
-}
-static inline int32_t *flags_of(const Page *page) { return (int32_t *)page->flags.data; }
-static inline uint64_t *hashes_of(const Page *page) { return (uint64_t *)page->hashes.data; }
 static inline int32_t element_count(const Page *page) {
     return (int32_t)(page->elements.size / sizeof(Element));
 }
 static inline int32_t all_block_count(const Page *page) {
     return (int32_t)(page->owners.size / sizeof(int32_t));
 }
-static inline const Piece *pieces_of(const Page *page) { return (Piece *)page->pieces.data; }
+static inline int32_t token_count(const Page *page) {
+    return (int32_t)(page->tokens.size / sizeof(Token));
+}
 static inline int32_t piece_count(const Page *page) {
     return (int32_t)(page->pieces.size / sizeof(Piece));
 }
-static inline const int32_t *around_of(const Page *page) { return (int32_t *)page->entered.data; }
 static inline int32_t entered_count(const Page *page) {
     return (int32_t)(page->entered.size / sizeof(int32_t));
 }
-static inline int32_t parent_of(const Element *elements, int32_t element) {
-    return elements[element].parent < 0 ? 0 : elements[element].parent;
+/* Whether an element is this one or below it. */
+static inline bool holds(const Element *elements, int32_t around, int32_t element) {
+    return around <= element && element < elements[around].end;
+}
+/* Whether dates in the table or list of a block are data. */
+static inline bool is_listed(const Block *block) {
+    return block->in_table > 0.4 || block->in_run > 0.4;
 }
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double square(double a) { return a * a; }
@@ -181,10 +236,10 @@ static inline double square(double a) { return a * a; }
 /* outline.c, names.c */
 Status read_outline(Page *page, const Tables *tables, const Node *body);
 
-typedef enum { VISIBLE, HIDDEN, NAME_UNSUPPORTED, NAME_NO_MEMORY } Visibility;
-Visibility is_hidden(const Node *element);
-Visibility names_of(const Node *element, const Tables *tables, Page *page, uint32_t *names,
-                    int32_t *first);
+/* HIDDEN: its attributes hide the element. */
+Status is_hidden(const Node *element);
+Status names_of(const Node *element, const Tables *tables, Page *page, uint32_t *names,
+                int32_t *first);
 
 /* words.c, complex_words.c, numbers.c */
 #define TOKENS_MAX 500000
@@ -196,41 +251,14 @@ Status read_words(Page *page, const Tables *tables, bool is_plain);
 Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t length,
                 uint32_t hash, bool is_number, int32_t *number);
 Status split_complex_runs(Page *page, const Tables *tables, PyObject *split);
-Status find_kinds(Page *page);
+void find_kinds(Page *page);
 Status count_words(Page *page);
 
-/* tree.c */
-#define LISTED_FROM 0.4 /* dates in tables and lists of such a likelihood are data */
-typedef struct {
-    double *own, *words, *linked, *notices; /* of elements: own words; words and more in and below */
-    double *levels;                       /* LEVELS inherited features of each element */
-    bool *in_frame;
-    int32_t *note;                        /* the element around a note, or 0 */
-    int32_t *group;                       /* similar siblings: the first of them */
-    double *run_likelihood, *group_unlinked, *run_words;
-    int32_t *run, *table, *row;           /* the innermost ones at or above an element, or 0 */
-    double *table_likelihood;
-    bool has_table;
-    int32_t *depth;
-    double *in_table, *in_run, *unit;     /* of blocks */
-    double *before_h1, *under_h1, *after_headings, *outside_main, *outside_article;
-} Tree;
-
-enum {
-    LEVEL_BESIDE_NAMES, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY_NAMES, LEVEL_HIDDEN_NAMES, LEVEL_HEADER,
-    LEVEL_CONTENT_NAMES, LEVEL_FOOTER_NAMES, LEVEL_FOOTER_TAG, LEVEL_FRAME, LEVEL_IN_ARTICLE,
-    LEVEL_COPYRIGHT_ELEMENT, LEVEL_APART,
-    LEVELS
-};
-
-Status build_tree(Tree *tree, Page *page, Arena *arena);
-bool sum_below(const Page *page, Arena *arena, const double *amounts, double *sums);
-
-/* features.c, weights.c, whole.c */
-double *block_features(const Page *page, const Tree *tree, Arena *arena);
-bool is_apart(const double *features, int32_t block);
+/* tree.c, features.c, weights.c, whole.c */
+Status look_around(Page *page, Arena *arena);
+Status find_levels(Page *page, const Tables *tables, Arena *arena);
 Status weigh(Page *page, const Tables *tables);
-Status show_whole_elements(Page *page, const Tree *tree, Arena *arena);
+bool show_whole_elements(Page *page, Arena *arena);
 
 /* structure.c */
 Status structure_simhash(Page *page, const Tables *tables);
@@ -248,21 +276,17 @@ typedef struct {
     double unseen;
 } Vote;
 
-/* UNSUPPORTED: there is no feature, or no feature has a weight. */
+/* Without factors, letters vote. UNSUPPORTED: there is no feature, or no feature has a weight. */
 Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result);
-
-/* UNSUPPORTED: only Python splits some of its words. */
-Status vote_letters(const Page *page, const Tables *tables, Vote *result);
 
 /* events.c */
 PyObject *events(PyObject *module, PyObject *arguments);
 
 /* texts.c */
 PyObject *vote_texts(PyObject *module, PyObject *arguments);
-PyObject *vote_titles(PyObject *module, PyObject *arguments);
 
 /* module.c */
-bool read_factors(PyObject *occurrences, Factors *factors);
+bool read_factors(PyObject *tuple, Factors *factors);
 /* (simhash, signature, features, tokens, digest, unseen) */
 PyObject *vote_tuple(const Vote *vote);
 Page *page_of(PyObject *capsule);

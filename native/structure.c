@@ -67,14 +67,14 @@ static bool find_tags(const Tables *tables, Votes *votes) {
         const Slot *slot = names->slots + i;
         if (slot->value == -1) continue;
         if (slot->value >= TAGS_MAX || slot->length > TAG_LENGTH_MAX) return false;
-        votes->tags[slot->value] = (Tag){names->keys.data + slot->offset, slot->length};
+        votes->tags[slot->value] = (Tag){key_at(names, slot->offset), slot->length};
     }
     return true;
 }
 
 static Status add_votes(const Page *page, Votes *votes, Arena *arena) {
     int32_t count = element_count(page);
-    const Element *elements = elements_of(page);
+    const Element *elements = page->elements.data;
     State *states = arena_zeros(arena, (size_t)count, sizeof *states);
     Path *paths = arena_zeros(arena, (size_t)count, sizeof *paths);
     Map map;

@@ -41,11 +41,13 @@ static bool fill(Table *table, PyObject *dictionary) {
     return true;
 }
 
+#define NAME_STRING(name) #name,
 static bool fill_coefficients(Tables *tables, PyObject *coefficients) {
+    static const char *const names[] = {FEATURES(NAME_STRING)};
     for (Py_ssize_t i = 0; i < FEATURE_COUNT; i++) {
-        PyObject *value = PyDict_GetItemString(coefficients, FEATURES[i]);
+        PyObject *value = PyDict_GetItemString(coefficients, names[i]);
         if (value == NULL || PyDict_Size(coefficients) != FEATURE_COUNT) {
-            PyErr_Format(PyExc_ValueError, "native/features.c and COEFFICIENTS of weights.py differ: %s", FEATURES[i]);
+            PyErr_Format(PyExc_ValueError, "FEATURES and COEFFICIENTS differ: %s", names[i]);
             return false;
         }
         tables->coefficients[i] = PyFloat_AsDouble(value);

@@ -12,28 +12,6 @@ typedef struct {
     Vote vote;
 } Text;
 
-static bool weigh_lines(Page *page) {
-    size_t blocks = (size_t)page->block_count;
-    page->weights = arena_doubles(&page->arena, blocks);
-    page->counted = arena_zeros(&page->arena, blocks, 1);
-    page->rows = arena_integers(&page->arena, blocks);
-    if (page->arena.failed) return false;
-    for (size_t block = 0; block < blocks; block++) page->weights[block] = 1.0;
-    memset(page->counted, 1, blocks);
-    return true;
-}
-
-/* Tokens are in the order of their blocks; a text has no elements that own these. */
-static bool add_owners(Page *page) {
-    size_t tokens = page->token_blocks.size / sizeof(int32_t);
-    if (tokens == 0) return true;
-    size_t blocks = (size_t)token_blocks_of(page)[tokens - 1] + 1;
-    if (!buffer_reserve(&page->owners, blocks * sizeof(int32_t))) return false;
-    page->owners.size = blocks * sizeof(int32_t);
-    memset(page->owners.data, 0, page->owners.size);
-    return true;
-}
-
 /* Without the GIL, but for the words that Python splits. */
 static Status read_text(Page *page, const Tables *tables, bool is_title,
                         PyThreadState **released) {
@@ -44,11 +22,9 @@ static Status read_text(Page *page, const Tables *tables, bool is_title,
                                                            : tables->split_complex);
         *released = PyEval_SaveThread();
     }
-    if (is_title) return status;
-    if (status == DONE && !add_owners(page)) status = NO_MEMORY;
-    if (status == DONE) status = find_kinds(page);
-    if (status == DONE) status = count_words(page);
-    return status == DONE && !weigh_lines(page) ? NO_MEMORY : status;
+    if (status != DONE || is_title) return status;
+    find_kinds(page);
+    return count_words(page);
 }
 
 static Status vote_of_text(Text *text, const char *bytes, size_t size, const Tables *tables,
@@ -57,9 +33,7 @@ static Status vote_of_text(Text *text, const char *bytes, size_t size, const Tab
     if (page == NULL) return NO_MEMORY;
     Status status = buffer_add(&page->text, bytes, size) ? DONE : NO_MEMORY;
     if (status == DONE) status = read_text(page, tables, factors == NULL, released);
-    if (status == DONE)
-        status = factors == NULL ? vote_letters(page, tables, &text->vote)
-                                 : vote(page, tables, factors, &text->vote);
+    if (status == DONE) status = vote(page, tables, factors, &text->vote);
     free_page(page);
     return status;
 }
@@ -92,7 +66,6 @@ static Status vote_of_all(Text *texts, Py_ssize_t count, const Tables *tables,
     return status == UNSUPPORTED ? DONE : status;
 }
 
-/* A list with a vote, or None, for each text of a list. Without factors, letters vote. */
 static PyObject *vote_list(PyObject *capsule, PyObject *strings, const Factors *factors) {
     const Tables *tables = tables_of(capsule);
     Py_ssize_t count = PyList_Size(strings);
@@ -114,22 +87,14 @@ static PyObject *vote_list(PyObject *capsule, PyObject *strings, const Factors *
     return votes;
 }
 
-/* vote_texts(tables, texts, occurrences, damping, evened): each line begins with a sign */
+/* vote_texts(tables, texts, factors) -> a list with a vote, or None, for each text. Each line begins
+ * with a sign. If the factors are None, letters vote, there is no NUL, and a vote has no digest. */
 PyObject *vote_texts(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *capsule, *strings, *occurrences;
+    PyObject *capsule, *strings, *tuple;
     Factors factors;
-    if (!PyArg_ParseTuple(arguments, "OO!O!dd", &capsule, &PyList_Type, &strings, &PyTuple_Type,
-                          &occurrences, &factors.damping, &factors.evened) ||
-        !read_factors(occurrences, &factors))
+    if (!PyArg_ParseTuple(arguments, "OO!O", &capsule, &PyList_Type, &strings, &tuple) ||
+        (tuple != Py_None && !read_factors(tuple, &factors)))
         return NULL;
-    return vote_list(capsule, strings, &factors);
-}
-
-/* vote_titles(tables, texts): without NUL, digest and share of unseen words */
-PyObject *vote_titles(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *capsule, *strings;
-    if (!PyArg_ParseTuple(arguments, "OO!", &capsule, &PyList_Type, &strings)) return NULL;
-    return vote_list(capsule, strings, NULL);
+    return vote_list(capsule, strings, tuple == Py_None ? NULL : &factors);
 }

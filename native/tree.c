@@ -1,324 +1,238 @@
-/* 3a. The context of text blocks: pgsimhash/html/page_words.py.
+/* 3a. The context of text blocks: pgsimhash/html/page_words.py, look_around() and places_of().
  *
- * Parents precede their children, so one pass in document order passes values down, and a
- * cumulative sum gives those of an element with all in it.
+ * Parents precede their children, so one pass in document order passes values down, and one in
+ * reverse order sums up what is below.
  */
 #include <math.h>
 
 #include "page.h"
 
-/* Sum the blocks' amounts in each element and below. */
-bool sum_below(const Page *page, Arena *arena, const double *amounts, double *sums) {
-    int32_t count = element_count(page);
-    const Element *elements = elements_of(page);
-    double *cumulative = arena_doubles(arena, (size_t)count + 1);
-    if (cumulative == NULL) return false;
-    for (int32_t block = 0; block < page->block_count; block++)
-        cumulative[page->block_owners[block] + 1] += amounts[block];
-    for (int32_t i = 0; i < count; i++) cumulative[i + 1] += cumulative[i];
-    for (int32_t i = 0; i < count; i++) sums[i] = cumulative[elements[i].end] - cumulative[i];
-    return true;
-}
-
-/* ---- _inherit(): names and tags ---- */
-
-/* The unlinked words of the paragraphs beside an element and before it, and all words of the
- * siblings that are like it. */
-typedef struct {
-    double beside, before, alike;
-} Context;
-
-/* The features of one element by its names and tags. An element with much of the page is not
- * beside the text, whatever its name: with its share s of the words, names count
- * 1 / (1 + (s / .3)^4). */
-static void find_levels(const Tree *tree, const Element *element, int32_t i, Context context,
-                        double *levels) {
-    double share = pow(tree->words[i] / tree->words[0] / 0.3, 4.0);
-    double named = 1.0 / (1.0 + share), tagged = 1.0 / (1.0 + share / 16.0);
-    double over = 1.0 / (1.0 + share * pow(0.3 / 0.9, 4.0));
-    uint32_t flags = element->flags, names = element->names;
-    bool has_notice = i > 0 && tree->notices[i] > 0.0;
-    levels[LEVEL_BESIDE_NAMES] = names & NAMED_BESIDE ? named : 0.0;
-    levels[LEVEL_BESIDE_TAGS] = flags & IS_BESIDE ? tagged : 0.0;
-    levels[LEVEL_OVERLAY_NAMES] = names & NAMED_OVERLAY ? over : 0.0;
-    levels[LEVEL_HIDDEN_NAMES] = names & NAMED_HIDDEN ? over : 0.0;
-    levels[LEVEL_HEADER] = larger(names & NAMED_HEADER ? named : 0.0,
-                                  flags & IS_HEADER ? tagged : 0.0);
-    levels[LEVEL_CONTENT_NAMES] = (names & NAMED_CONTENT) || (flags & IS_CONTENT) ? 1.0 : 0.0;
-    levels[LEVEL_FOOTER_NAMES] = names & NAMED_FOOTER ? named : 0.0;
-    levels[LEVEL_FOOTER_TAG] = flags & IS_FOOTER ? tagged : 0.0;
-    bool is_frame = names & (NAMED_BESIDE | NAMED_FOOTER | NAMED_APART);
-    levels[LEVEL_FRAME] = is_frame ? over : flags & (IS_BESIDE | IS_FOOTER) ? tagged : 0.0;
-    levels[LEVEL_IN_ARTICLE] = flags & IS_ARTICLE ? 1.0 : 0.0;
-    levels[LEVEL_COPYRIGHT_ELEMENT] =
-        has_notice ? 1.0 / (1.0 + square(tree->words[i] / 80.0)) : 0.0;
-    levels[LEVEL_APART] = 0.0;
-    if (names & NAMED_APART) {
-        double here = 1.0 / (1.0 + pow(20.0 / larger(context.beside, 1.0), 4.0));
-        if (names & NAMED_BELOW) {
-            double inside = tree->words[i] - tree->linked[i];
-            double outside = tree->words[0] - tree->linked[0] - inside;
-            double below = 1.0 / (1.0 + pow(10.0 / larger(context.before, 1.0), 4.0));
-            double small = 1.0 / (1.0 + pow(3.0 * inside / larger(outside, 1.0), 8.0));
-            here = larger(here, 0.55) * larger(below, small);
-        }
-        bool is_paragraph = flags & IS_PARAGRAPH;
-        double alike = (is_paragraph ? context.alike : tree->words[i]) / tree->words[0];
-        double most = names & (NAMED_BELOW | NAMED_OVERLAY) && !is_paragraph ? 0.9 : 0.6;
-        levels[LEVEL_APART] = here / (1.0 + pow(alike / most, 16.0));
+static void sum_up(Page *page) {
+    Element *elements = page->elements.data;
+    for (int32_t at = 0; at < page->block_count; at++) {
+        const Block *block = page->blocks + at;
+        Element *element = elements + block->owner;
+        element->own += block->words;
+        element->linked += block->linked;
+        element->notices += block->has_notice;
     }
-}
-
-/* Sum up the unlinked words of the paragraphs that are children of each element. */
-static double *sum_paragraphs(const Tree *tree, const Element *elements, int32_t count,
-                              Arena *arena) {
-    double *sums = arena_doubles(arena, (size_t)count);
-    for (int32_t i = 0; sums != NULL && i < count; i++)
-        if (elements[i].flags & IS_PARAGRAPH)
-            sums[parent_of(elements, i)] += tree->words[i] - tree->linked[i];
-    return sums;
-}
-
-/* _place_of_note() */
-static int32_t place_of_note(const Tree *tree, const Element *elements, int32_t i) {
-    static const int sides[] = {LEVEL_BESIDE_NAMES, LEVEL_BESIDE_TAGS, LEVEL_OVERLAY_NAMES,
-                                LEVEL_HIDDEN_NAMES, LEVEL_FOOTER_NAMES, LEVEL_FOOTER_TAG};
-    uint32_t names = elements[i].names;
-    int32_t around = parent_of(elements, i);
-    bool is_note = names & NAMED_NOTE && !(names & (NAMED_APART | NAMED_OVERLAY));
-    bool is_aside = elements[i].flags & IS_ASIDE && !names;
-    if (!(is_note || is_aside) || tree->words[i] == 0.0) return 0;
-    for (size_t side = 0; side < sizeof sides / sizeof *sides; side++)
-        if (tree->levels[(size_t)around * LEVELS + (size_t)sides[side]] > 0.5) return 0;
-    while (is_note && around && tree->words[around] == tree->words[i])
-        around = parent_of(elements, around);
-    return is_note && around ? around : 1;
-}
-
-static bool inherit(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
-    const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER | NAMED_APART;
-    const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
-    const double *paragraphs = sum_paragraphs(tree, elements, count, arena);
-    double *group_words = arena_doubles(arena, (size_t)count), before = 0.0;
-    if (arena->failed) return false;
-    for (int32_t i = 0; i < count; i++) group_words[tree->group[i]] += tree->words[i];
-    for (int32_t i = 0; i < count; i++) {
-        const Element *element = elements + i;
-        int32_t parent = parent_of(elements, i);
-        double *levels = tree->levels + (size_t)i * LEVELS;
-        const double *above = tree->levels + (size_t)parent * LEVELS;
-        Context context = {paragraphs[parent], before, group_words[tree->group[i]]};
-        find_levels(tree, element, i, context, levels);
-        if (element->flags & IS_PARAGRAPH) before += tree->words[i] - tree->linked[i];
-        bool has_most = tree->words[i] - tree->linked[i] > 0.5 * (tree->words[0] - tree->linked[0]);
-        tree->in_frame[i] = ((element->names & names && !has_most) || element->flags & tags) &&
-                            tree->words[i] < 0.95 * tree->words[0];
-        if (i == 0) continue;
-        tree->depth[i] = tree->depth[parent] + 1;
-        tree->note[i] = tree->note[parent] ? tree->note[parent] : place_of_note(tree, elements, i);
-        for (int level = 0; level < LEVELS; level++)
-            levels[level] = larger(levels[level], above[level]);
-        tree->in_frame[i] = tree->in_frame[i] || tree->in_frame[parent];
+    for (int32_t place = element_count(page) - 1; place > 0; place--) {
+        Element *element = elements + place, *parent = elements + element->parent;
+        element->words += element->own;
+        parent->words += element->words;
+        parent->linked += element->linked;
+        parent->notices += element->notices;
+        if (element->flags & IS_PARAGRAPH) parent->prose += element->words - element->linked;
     }
-    return true;
+    elements[0].words += elements[0].own;
 }
 
-/* ---- _find_siblings() ---- */
+/* The words of a table or list, without most of those in links. */
+static double unlinked(const Element *element) {
+    return larger(element->words - 0.8 * element->linked, 0.0);
+}
 
 /* Group siblings with the same tag and first name. */
-static Status find_siblings(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
+static Status find_siblings(Page *page, Arena *arena) {
+    int32_t count = element_count(page);
+    Siblings *groups = arena_zeros(arena, (size_t)count, sizeof *groups);
     Map map;
-    int32_t *first = arena_integers(arena, (size_t)count);
     if (!map_start(&map, arena, (size_t)count)) return NO_MEMORY;
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t place = 0; place < count; place++) {
+        Element *element = (Element *)page->elements.data + place;
         /* 31 bits, 7 bits (TAGS_MAX) and 26 bits (NAMED_MAX). */
-        uint64_t key = (uint64_t)(elements[i].parent + 1) << 33 | (uint64_t)elements[i].tag << 26 |
-                       (uint64_t)elements[i].first;
-        uint32_t known = map.count;
+        uint64_t key = (uint64_t)element->parent << 33 | (uint64_t)element->tag << 26 |
+                       (uint64_t)element->first;
         int32_t number;
         Status status = map_number(&map, key, &number);
         if (status != DONE) return status;
-        if (map.count > known) first[number] = i;
-        tree->group[i] = first[number];
+        element->siblings = groups + number;
+        element->siblings->filled += element->words > 0.0;
+        element->siblings->words += element->words;
+        element->siblings->unlinked += unlinked(element);
     }
     return DONE;
 }
 
-/* ---- _find_unit(): tables and lists ---- */
+/* ---- _inherit() ---- */
 
-/* Find runs of similar siblings with short texts: the more of them and the shorter, the likelier. */
-static bool find_runs(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
-    double *filled = arena_doubles(arena, (size_t)count);
-    double *words = arena_doubles(arena, (size_t)count);
-    if (arena->failed) return false;
-    for (int32_t i = 0; i < count; i++) {
-        int32_t group = tree->group[i];
-        filled[group] += tree->words[i] > 0.0;
-        words[group] += tree->words[i];
-        tree->group_unlinked[group] += larger(tree->words[i] - 0.8 * tree->linked[i], 0.0);
+/* The features of an element by its names and tags; `before`: the unlinked words of the paragraphs
+ * before it. */
+static void read_names(const Element *elements, const Element *element, double before,
+                       double *levels) {
+    uint32_t flags = element->flags, names = element->names;
+    if (names || flags & (IS_BESIDE | IS_FOOTER | IS_HEADER | IS_CONTENT)) {
+        double share = pow(element->words / elements->words / 0.3, 4.0);
+        double named = 1.0 / (1.0 + share), tagged = 1.0 / (1.0 + share / 16.0);
+        double over = 1.0 / (1.0 + share * pow(0.3 / 0.9, 4.0));
+        double header = names & NAMED_HEADER ? named : 0.0;
+        levels[BESIDE_NAMES] = names & NAMED_BESIDE ? named : 0.0;
+        levels[BESIDE_TAGS] = flags & IS_BESIDE ? tagged : 0.0;
+        levels[OVERLAY_NAMES] = names & NAMED_OVERLAY ? over : 0.0;
+        levels[HIDDEN_NAMES] = names & NAMED_HIDDEN ? over : 0.0;
+        levels[HEADER] = flags & IS_HEADER ? larger(header, tagged) : header;
+        levels[CONTENT_NAMES] = (names & NAMED_CONTENT) || (flags & IS_CONTENT);
+        levels[FOOTER_NAMES] = names & NAMED_FOOTER ? named : 0.0;
+        levels[FOOTER_TAG] = flags & IS_FOOTER ? tagged : 0.0;
+        bool is_frame = names & (NAMED_BESIDE | NAMED_FOOTER | NAMED_APART);
+        levels[FRAME] = is_frame ? over : flags & (IS_BESIDE | IS_FOOTER) ? tagged : 0.0;
+        levels[IN_ARTICLE] = (flags & IS_ARTICLE) != 0;
     }
-    for (int32_t i = 0; i < count; i++) {
-        int32_t group = tree->group[i], above = tree->run[parent_of(elements, i)];
-        bool is_run = filled[group] > 2.0 && !(elements[i].flags & (IS_COMMON | IS_CELL));
-        double many = larger(filled[group], 1.0), each = words[group] / many;
-        tree->run_likelihood[i] = is_run ? (1 - 1 / many) / (1 + square(each / 40)) : 0.0;
-        tree->run[i] = is_run ? i : above;
-        /* The cells of a row may be a run within the run of the rows. */
-        tree->run_words[i] = larger(tree->run_likelihood[i] * tree->group_unlinked[group],
-                                   i == 0 ? 0.0 : tree->run_words[parent_of(elements, i)]);
-    }
-    return true;
-}
-
-/* Find data tables: of several rows and short cells, and without tables inside. */
-static bool find_tables(Tree *tree, const Element *elements, int32_t count, Arena *arena) {
-    for (int32_t i = 0; i < count; i++) {
-        bool is_table = elements[i].flags & IS_TABLE;
-        tree->has_table = tree->has_table || is_table;
-        tree->table[i] = is_table ? i : tree->table[parent_of(elements, i)];
-        bool is_row = elements[i].flags & IS_ROW;
-        tree->row[i] = is_table ? 0 : is_row ? i : tree->row[parent_of(elements, i)];
-    }
-    if (!tree->has_table) return true;
-    double *cells = arena_doubles(arena, (size_t)count);
-    double *rows = arena_doubles(arena, (size_t)count);
-    double *inner = arena_doubles(arena, (size_t)count);
-    if (arena->failed) return false;
-    for (int32_t i = 0; i < count; i++) {
-        uint32_t flags = elements[i].flags;
-        if (flags & IS_CELL) cells[tree->table[i]] += 1.0;
-        if (flags & IS_ROW) rows[tree->table[i]] += 1.0;
-        if (flags & IS_TABLE) inner[tree->table[parent_of(elements, i)]] += 1.0;
-    }
-    for (int32_t i = 0; i < count; i++) {
-        if (!(elements[i].flags & IS_TABLE) || rows[i] <= 1.0 || cells[i] <= 3.0) continue;
-        double each = tree->words[i] / larger(cells[i], 1.0);
-        tree->table_likelihood[i] = (1 - 1 / larger(rows[i], 1.0)) / (1 + square(each / 15)) /
-                                  (1 + inner[i]);
-    }
-    return true;
-}
-
-/* Find for each block the likelihoods of its table and list, and the unlinked words of these. If a
- * list is in a cell, or a table in an item, the inner one counts. And its row, if it has one. */
-static void find_units(Tree *tree, Page *page) {
-    const Element *elements = elements_of(page);
-    for (int32_t block = 0; block < page->block_count; block++) {
-        int32_t owner = page->block_owners[block];
-        int32_t run = tree->run[owner], table = tree->table[owner];
-        double in_table = 0.0, in_run = tree->run_likelihood[run], table_words = 0.0;
-        double run_words = tree->run_words[owner];
-        if (tree->has_table) {
-            in_table = table > run ? tree->table_likelihood[table] : 0.0;
-            if (table > run) in_run = run_words = 0.0;
-            table_words = larger(tree->words[table] - 0.8 * tree->linked[table], 0.0);
+    if (names & NAMED_APART) {
+        double prose = elements[element->parent].prose;
+        double here = 1.0 / (1.0 + pow(20.0 / larger(prose, 1.0), 4.0));
+        if (names & NAMED_BELOW) {
+            double inside = element->words - element->linked;
+            double outside = elements->words - elements->linked - inside;
+            double below = 1.0 / (1.0 + pow(10.0 / larger(before, 1.0), 4.0));
+            double small = 1.0 / (1.0 + pow(3.0 * inside / larger(outside, 1.0), 8.0));
+            here = larger(here, 0.55) * larger(below, small);
         }
-        tree->in_table[block] = in_table;
-        tree->in_run[block] = in_run;
-        tree->unit[block] = larger(in_table * table_words, run_words);
-        if (larger(in_table, in_run) <= LISTED_FROM) continue;
-        int32_t parent = parent_of(elements, owner);
-        if (in_table > 0) page->rows[block] = tree->row[owner];
-        else if (tree->run[parent] == parent) page->rows[block] = parent;
+        bool is_paragraph = flags & IS_PARAGRAPH;
+        double alike = is_paragraph ? element->siblings->words : element->words;
+        double most = names & (NAMED_BELOW | NAMED_OVERLAY) && !is_paragraph ? 0.9 : 0.6;
+        levels[APART] = here / (1.0 + pow(alike / elements->words / most, 16.0));
+    }
+    if (element->notices > 0.0)
+        levels[COPYRIGHT_ELEMENT] = 1.0 / (1.0 + square(element->words / 80.0));
+}
+
+static int32_t place_of_note(const Element *elements, const Element *element) {
+    static const int sides[] = {BESIDE_NAMES, BESIDE_TAGS, OVERLAY_NAMES,
+                                HIDDEN_NAMES, FOOTER_NAMES, FOOTER_TAG};
+    uint32_t names = element->names;
+    int32_t around = element->parent;
+    bool is_note = names & NAMED_NOTE && !(names & (NAMED_APART | NAMED_OVERLAY));
+    bool is_aside = element->flags & IS_ASIDE && !names;
+    if (!(is_note || is_aside)) return 0;
+    for (size_t side = 0; side < sizeof sides / sizeof *sides; side++)
+        if (elements[around].levels[sides[side]] > 0.5) return 0;
+    while (is_note && around && elements[around].words == element->words)
+        around = elements[around].parent;
+    return is_note && around ? around : 1;
+}
+
+static double run_likelihood(const Element *element) {
+    double many = element->siblings->filled;
+    if (many < 3.0 || element->flags & (IS_COMMON | IS_CELL)) return 0.0;
+    return (1 - 1 / many) / (1 + square(element->siblings->words / many / 40));
+}
+
+static double table_likelihood(const Element *table) {
+    double rows = table->inside.rows, cells = table->inside.cells;
+    if (rows < 2.0 || cells < 4.0) return 0.0;
+    return (1 - 1 / rows) / (1 + square(table->words / cells / 15)) / (1 + table->inside.tables);
+}
+
+/* The table of an element, its row, and what it is in a table around it. */
+static void find_table(Element *elements, Element *element) {
+    uint32_t flags = element->flags;
+    int32_t place = (int32_t)(element - elements), around = elements[element->parent].table;
+    element->table = flags & IS_TABLE ? place : around;
+    element->row = elements[element->parent].row;
+    if (flags & (IS_TABLE | IS_ROW)) element->row = flags & IS_ROW ? place : 0;
+    if (!around) return;
+    Inside *inside = &elements[around].inside;
+    inside->tables += (flags & IS_TABLE) != 0;
+    inside->rows += (flags & IS_ROW) != 0;
+    inside->cells += (flags & IS_CELL) != 0;
+    inside->header_cells += (flags & IS_HEADER_CELL) != 0;
+    inside->cell_blocks += (flags & IS_CELL_BLOCK) != 0;
+}
+
+static void inherit(Page *page) {
+    const uint32_t names = NAMED_BESIDE | NAMED_FOOTER | NAMED_HEADER | NAMED_APART;
+    const uint32_t tags = IS_BESIDE | IS_FOOTER | IS_HEADER;
+    Element *elements = page->elements.data;
+    double before = 0.0;
+    for (int32_t place = 1; place < element_count(page); place++) {
+        Element *element = elements + place;
+        const Element *parent = elements + element->parent;
+        find_table(elements, element);
+        if (element->words == 0.0) continue;
+        element->depth = parent->depth + 1;
+        double likelihood = run_likelihood(element);
+        element->run = likelihood > 0.0 ? place : parent->run;
+        /* The cells of a row may be a run within the run of the rows. */
+        element->run_words = larger(parent->run_words, likelihood * element->siblings->unlinked);
+        double prose = element->words - element->linked;
+        bool has_most = prose > 0.5 * (elements->words - elements->linked);
+        element->in_frame = parent->in_frame ||
+                            ((element->flags & tags || (element->names & names && !has_most)) &&
+                             element->words < 0.95 * elements->words);
+        element->note = parent->note ? parent->note : place_of_note(elements, element);
+        read_names(elements, element, before, element->levels);
+        for (int level = 0; level < LEVELS; level++)
+            element->levels[level] = larger(element->levels[level], parent->levels[level]);
+        if (element->flags & IS_PARAGRAPH) before += prose;
     }
 }
 
-/* ---- places_of() ---- */
+/* ---- blocks ---- */
+
+/* _find_unit() and the row: the likelihood of a block's table or list, and its unlinked words. Of a
+ * list in a cell, or a table in an item, the inner one counts. */
+static void find_unit(const Element *elements, Block *block) {
+    const Element *element = elements + block->owner, *table = elements + element->table;
+    if (element->table > element->run) {
+        block->in_table = table_likelihood(table);
+        block->unit = block->in_table * unlinked(table);
+    } else if (element->run) {
+        block->in_run = run_likelihood(elements + element->run);
+        block->unit = element->run_words;
+    }
+    if (!is_listed(block)) return;
+    if (block->in_table > 0.0) block->row = element->row;
+    else if (elements[element->parent].run == element->parent) block->row = element->parent;
+}
 
 #define FEW 5.0 /* with so many words, `main` and `article` count half */
 
-static bool is_in(const Element *elements, int32_t element, int32_t around) {
-    return element >= around && element < elements[around].end;
-}
-
-/* Find the blocks before the first h1; under it, in its parent (1) or grandparent (.5); after the
- * last heading, outside of its parent; outside of the largest `main`, and of any `article` if the h1 is in
- * one. */
-static void find_places(Tree *tree, const Page *page) {
-    const Element *elements = elements_of(page);
-    const int32_t *owners = page->block_owners;
-    int32_t count = page->block_count, h1 = -1, last = -1;
-    for (int32_t block = 0; block < count; block++) {
-        uint32_t flags = elements[owners[block]].flags;
-        if (h1 < 0 && flags & IS_H1) h1 = block;
-        if (flags & IS_HEADING) last = block;
-    }
-    if (h1 >= 0) {
-        int32_t parent = parent_of(elements, owners[h1]), above = parent_of(elements, parent);
-        double before = 0, prose = 0;
-        for (int32_t block = 0; block < count; block++) {
-            double own = page->counts[block] - page->linked[block];
-            prose += own;
-            if (block < h1) before += own;
+static void find_places(Page *page) {
+    const Element *elements = page->elements.data;
+    Block *blocks = page->blocks;
+    int32_t count = page->block_count, h1 = count, last = count, main = 0, article = 0, above = 0;
+    for (int32_t place = 1; place < element_count(page); place++)
+        if (elements[place].flags & IS_MAIN && (!main || elements[place].words > elements[main].words))
+            main = place;
+    double prose = 0.0, before = 0.0;
+    for (int32_t at = 0; at < count; at++) {
+        uint32_t flags = elements[blocks[at].owner].flags;
+        if (flags & IS_HEADING) last = at;
+        if (flags & IS_H1 && h1 == count) {
+            h1 = at;
+            before = prose;
         }
-        double share = before / larger(prose, 1.0) / 0.75;
-        /* An h1 with most of the prose before it is not the title. */
-        double title = 1.0 / (1.0 + square(square(square(square(share)))));
-        int32_t article = parent;
-        while (article && !(elements[article].flags & IS_ARTICLE))
-            article = parent_of(elements, article);
-        double own = article ? tree->words[article] : 0.0;
-        for (int32_t block = 0; block < count; block++) {
-            const double *levels = tree->levels + (size_t)owners[block] * LEVELS;
-            tree->outside_article[block] =
-                title * own / (own + FEW) * (1.0 - levels[LEVEL_IN_ARTICLE]);
-        }
-        for (int32_t block = 0; block < h1; block++) tree->before_h1[block] = title;
-        for (int32_t block = h1; block < count; block++) {
-            if (is_in(elements, owners[block], parent)) tree->under_h1[block] = title;
-            else if (above && is_in(elements, owners[block], above)) tree->under_h1[block] = 0.5 * title;
-        }
+        prose += blocks[at].words - blocks[at].linked;
     }
-    int32_t inner = 0; /* the largest main, or the page */
-    for (int32_t i = 1; i < element_count(page); i++) {
-        if (!(elements[i].flags & IS_MAIN)) continue;
-        if (!inner || tree->words[i] > tree->words[inner]) inner = i;
-    }
-    double own = tree->words[inner];
-    for (int32_t block = 0; block < count; block++)
-        if (!is_in(elements, owners[block], inner))
-            tree->outside_main[block] = own / (own + FEW);
-    if (last >= 0) {
-        int32_t parent = parent_of(elements, owners[last]);
-        for (int32_t block = last + 1; block < count; block++)
-            tree->after_headings[block] = is_in(elements, owners[block], parent) ? 0.0 : 1.0;
+    double share = before / larger(prose, 1.0) / 0.75;
+    double title = 1.0 / (1.0 + square(square(square(square(share)))));
+    int32_t around = h1 < count ? elements[blocks[h1].owner].parent : 0;
+    for (article = around; article && !(elements[article].flags & IS_ARTICLE);)
+        article = elements[article].parent;
+    above = elements[around].parent;
+    double of_main = elements[main].words / (elements[main].words + FEW);
+    double of_article = article ? title * elements[article].words / (elements[article].words + FEW) : 0;
+    for (int32_t at = 0; at < count; at++) {
+        Block *block = blocks + at;
+        if (h1 < count && at < h1) block->before_h1 = title;
+        else if (h1 < count && holds(elements, around, block->owner)) block->under_h1 = title;
+        else if (h1 < count && above && holds(elements, above, block->owner))
+            block->under_h1 = 0.5 * title;
+        block->after_headings =
+            at > last && !holds(elements, elements[blocks[last].owner].parent, block->owner);
+        block->outside_main = holds(elements, main, block->owner) ? 0.0 : of_main;
+        block->outside_article = of_article * (1.0 - elements[block->owner].levels[IN_ARTICLE]);
     }
 }
 
-Status build_tree(Tree *tree, Page *page, Arena *arena) {
-    size_t count = (size_t)element_count(page), blocks = (size_t)page->block_count;
-    const Element *elements = elements_of(page);
-    *tree = (Tree){0};
-    double **of_elements[] = {&tree->own, &tree->words, &tree->linked, &tree->notices,
-                              &tree->run_likelihood, &tree->group_unlinked, &tree->run_words,
-                              &tree->table_likelihood};
-    for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
-        *of_elements[i] = arena_doubles(arena, count);
-    int32_t **numbers[] = {&tree->note, &tree->group, &tree->run, &tree->table, &tree->row,
-                           &tree->depth};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        *numbers[i] = arena_integers(arena, count);
-    double **of_blocks[] = {&tree->in_table, &tree->in_run, &tree->unit, &tree->before_h1,
-                            &tree->under_h1, &tree->after_headings, &tree->outside_main,
-                            &tree->outside_article};
-    for (size_t i = 0; i < sizeof of_blocks / sizeof *of_blocks; i++)
-        *of_blocks[i] = arena_doubles(arena, blocks);
-    tree->levels = arena_doubles(arena, count * LEVELS);
-    tree->in_frame = arena_zeros(arena, count, sizeof(bool));
-    if (arena->failed) return NO_MEMORY;
-    for (size_t block = 0; block < blocks; block++)
-        tree->own[page->block_owners[block]] += page->counts[block];
-    if (!sum_below(page, arena, page->counts, tree->words) ||
-        !sum_below(page, arena, page->linked, tree->linked) ||
-        !sum_below(page, arena, page->notices, tree->notices))
-        return NO_MEMORY;
-    Status status = find_siblings(tree, elements, (int32_t)count, arena);
+Status look_around(Page *page, Arena *arena) {
+    sum_up(page);
+    Status status = find_siblings(page, arena);
     if (status != DONE) return status;
-    if (!inherit(tree, elements, (int32_t)count, arena) ||
-        !find_runs(tree, elements, (int32_t)count, arena) ||
-        !find_tables(tree, elements, (int32_t)count, arena))
-        return NO_MEMORY;
-    find_units(tree, page);
-    find_places(tree, page);
+    inherit(page);
+    for (int32_t at = 0; at < page->block_count; at++)
+        find_unit(page->elements.data, page->blocks + at);
+    find_places(page);
     return DONE;
 }

@@ -107,52 +107,51 @@ typedef struct {
     double sum;
 } Pair;
 
-static Kind kind_of(const Page *page, int32_t token) {
-    Kind kind = (Kind)page->kinds[token];
-    return kind < VOLATILE ? kind : VOLATILE;
-}
+static Kind kind_of(Token token) { return token.kind < VOLATILE ? token.kind : VOLATILE; }
 
 static Status add_word_votes(const Page *page, Votes *votes, Arena *arena) {
-    size_t count = page->vocabulary.count;
-    const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
-    double *sums = arena_doubles(arena, count);
-    bool *occurs = arena_zeros(arena, count, sizeof *occurs);
+    const Token *tokens = page->tokens.data;
+    const Word *words = page->words.data;
+    int32_t count = (int32_t)page->vocabulary.count;
+    double *sums = arena_zeros(arena, (size_t)count, sizeof *sums);
+    bool *occurs = arena_zeros(arena, (size_t)count, sizeof *occurs);
     if (arena->failed) return NO_MEMORY;
-    for (int32_t i = 0; i < page->token_count; i++) {
-        sums[tokens[i]] += page->weights[blocks[i]] *
-                           votes->factors->occurrences[kind_of(page, i)];
-        occurs[tokens[i]] = true;
+    for (const Token *token = tokens, *end = tokens + token_count(page); token < end; token++) {
+        sums[token->word] += page->blocks[token->block].weight *
+                             votes->factors->occurrences[kind_of(*token)];
+        occurs[token->word] = true;
     }
-    for (size_t word = 0; word < count; word++)
-        if (occurs[word]) add_vote(votes, hashes_of(page)[word], sums[word]);
+    for (int32_t word = 0; word < count; word++)
+        if (occurs[word]) add_vote(votes, words[word].hash, sums[word]);
     return DONE;
 }
 
 /* The hash of a pair is computed from those of its words: pair_hashes(). */
 static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
-    const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
-    const uint64_t *hashes = hashes_of(page);
-    size_t count = (size_t)page->token_count;
+    const Token *tokens = page->tokens.data;
+    const Word *words = page->words.data;
+    size_t count = (size_t)token_count(page);
     Map map;
     Pair *pairs = arena_zeros(arena, count, sizeof *pairs);
     if (!map_start(&map, arena, count)) return NO_MEMORY;
-    for (int32_t i = 1; i < page->token_count; i++) {
-        bool is_across = blocks[i - 1] != blocks[i];
-        int32_t row = page->rows[blocks[i]];
-        if (is_across && (row == 0 || page->rows[blocks[i - 1]] != row)) continue;
-        int32_t first = tokens[i - 1], second = tokens[i], number;
-        Status status = map_number(&map, (uint64_t)first << 32 | (uint32_t)second, &number);
+    for (size_t i = 1; i < count; i++) {
+        Token first = tokens[i - 1], second = tokens[i];
+        const Block *block = page->blocks + second.block;
+        bool is_across = first.block != second.block;
+        if (is_across && (!block->row || page->blocks[first.block].row != block->row)) continue;
+        int32_t number;
+        Status status = map_number(&map, (uint64_t)first.word << 32 | (uint32_t)second.word, &number);
         if (status != DONE) return status;
-        Kind before = kind_of(page, i - 1), kind = kind_of(page, i);
-        if (before > kind) kind = before;
-        pairs[number].first = first;
-        pairs[number].second = second;
-        int place = 4 + (int)(is_across && kind == LISTED ? VOLATILE : kind);
-        pairs[number].sum += page->weights[blocks[i]] * votes->factors->occurrences[place];
+        Kind kind = kind_of(first) > kind_of(second) ? kind_of(first) : kind_of(second);
+        if (is_across && kind == LISTED) kind = VOLATILE;
+        pairs[number].first = first.word;
+        pairs[number].second = second.word;
+        pairs[number].sum += block->weight * votes->factors->occurrences[4 + kind];
     }
-    for (uint32_t i = 0; i < map.count; i++)
-        add_vote(votes, murmur_mix(hashes[pairs[i].first] * GOLDEN_RATIO + hashes[pairs[i].second]),
-             pairs[i].sum);
+    for (uint32_t i = 0; i < map.count; i++) {
+        uint64_t first = words[pairs[i].first].hash, second = words[pairs[i].second].hash;
+        add_vote(votes, murmur_mix(first * GOLDEN_RATIO + second), pairs[i].sum);
+    }
     return DONE;
 }
 
@@ -162,15 +161,14 @@ static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
 static bool find_digest(const Page *page, Vote *result) {
     Buffer text = {0};
     bool fits = true;
-    const int32_t *tokens = tokens_of(page), *blocks = token_blocks_of(page);
-    const uint32_t *places = (const uint32_t *)page->places.data;
-    for (int32_t i = 0; i < page->token_count && fits; i++) {
-        if (!page->counted[blocks[i]]) continue;
+    const Token *tokens = page->tokens.data;
+    for (int32_t i = 0; i < token_count(page) && fits; i++) {
+        if (!page->blocks[tokens[i].block].counted) continue;
         result->tokens++;
-        if (page->kinds[i] == PASSING) continue;
-        const uint32_t *place = places + 2 * (size_t)tokens[i];
+        if (tokens[i].kind == PASSING) continue;
+        const Word *word = (const Word *)page->words.data + tokens[i].word;
         fits = (text.size == 0 || buffer_add(&text, " ", 1)) &&
-               buffer_add(&text, page->vocabulary.keys.data + place[0], place[1]);
+               buffer_add(&text, key_at(&page->vocabulary, word->offset), word->length);
     }
     result->digest = murmur_64(text.data, text.size);
     buffer_free(&text);
@@ -179,42 +177,12 @@ static bool find_digest(const Page *page, Vote *result) {
 
 /* The share of words in blocks with less than a tenth of the mean weight of words. */
 static double find_unseen(const Page *page) {
-    double words = page->token_count > 0 ? page->token_count : 1.0, weighted = 0.0, light = 0.0;
-    for (int32_t i = 0; i < page->block_count; i++)
-        weighted += page->counts[i] * page->weights[i];
-    for (int32_t i = 0; i < page->block_count; i++)
-        if (page->weights[i] < 0.1 * weighted / words) light += page->counts[i];
+    double words = token_count(page) > 0 ? token_count(page) : 1.0, weighted = 0.0, light = 0.0;
+    for (int32_t at = 0; at < page->block_count; at++)
+        weighted += page->blocks[at].words * page->blocks[at].weight;
+    for (int32_t at = 0; at < page->block_count; at++)
+        if (page->blocks[at].weight < 0.1 * weighted / words) light += page->blocks[at].words;
     return light / words;
-}
-
-static Votes *start_votes(Arena *arena, const Factors *factors) {
-    Votes *votes = arena_zeros(arena, 1, sizeof *votes);
-    if (votes == NULL) return NULL;
-    votes->factors = factors;
-    for (int bin = 0; bin < SIGNATURE_BITS; bin++) votes->least_keys[bin] = INFINITY;
-    return votes;
-}
-
-static Status count_votes(Votes *votes, const Tables *tables, Vote *result) {
-    if (votes->total == 0) return UNSUPPORTED;
-    result->simhash = simhash_of(votes);
-    result->features = votes->features;
-    fill_signature(votes, tables, result->signature);
-    return DONE;
-}
-
-Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result) {
-    Arena arena = {0};
-    Status status = NO_MEMORY;
-    *result = (Vote){0};
-    Votes *votes = start_votes(&arena, factors);
-    if (votes != NULL) status = add_word_votes(page, votes, &arena);
-    if (status == DONE) status = add_pair_votes(page, votes, &arena);
-    if (status == DONE) status = count_votes(votes, tables, result);
-    if (status == DONE && !find_digest(page, result)) status = NO_MEMORY;
-    if (status == DONE) result->unseen = find_unseen(page);
-    arena_free(&arena);
-    return status;
 }
 
 /* ---- short_words() and short_weights(): letters of words, with all numbers of a text ---- */
@@ -233,10 +201,11 @@ typedef struct {
 } Run;
 
 static int32_t find_runs(const Page *page, Run *runs) {
-    int32_t count = 0, tokens = (int32_t)(page->tokens.size / sizeof(int32_t));
-    for (int32_t i = 0; i < tokens && i < RUNS_MAX; i++) {
-        const uint32_t *place = (const uint32_t *)page->places.data + 2 * tokens_of(page)[i];
-        const uint8_t *at = page->vocabulary.keys.data + place[0], *end = at + place[1];
+    int32_t count = 0;
+    for (int32_t i = 0; i < token_count(page) && i < RUNS_MAX; i++) {
+        const Token *token = (const Token *)page->tokens.data + i;
+        const Word *word = (const Word *)page->words.data + token->word;
+        const uint8_t *at = key_at(&page->vocabulary, word->offset), *end = at + word->length;
         while (at < end && count < RUNS_MAX) {
             Run run = {at, 0, is_digit(*at)};
             while (at < end && is_digit(*at) == run.is_number) at++;
@@ -282,12 +251,13 @@ static Status count_windows(const Run *run, Buffer *text, Buffer *bordered, Map 
     if (!buffer_add(bordered, "<", 1) || !buffer_add(bordered, run->start, run->size) ||
         !buffer_add(bordered, ">", 1))
         return NO_MEMORY;
+    const uint8_t *letters = bordered->data;
     for (size_t at = 1; at <= bordered->size; at++) {
-        if (at < bordered->size && (bordered->data[at] & 0xC0) == 0x80) continue;
+        if (at < bordered->size && (letters[at] & 0xC0) == 0x80) continue;
         places[++place & 3] = at; /* where a character ends */
         if (place < 3) continue;
         size_t start = places[(place - 3) & 3];
-        Status status = count_window(bordered->data + start, at - start, text, map, counts);
+        Status status = count_window(letters + start, at - start, text, map, counts);
         if (status != DONE) return status;
     }
     return DONE;
@@ -301,7 +271,7 @@ static Status add_letter_votes(const Page *page, Votes *votes, Arena *arena, int
     size_t windows = 1;
     for (int32_t i = 0; i < *count; i++) windows += runs[i].size;
     Map map;
-    int32_t *counts = arena_integers(arena, windows);
+    int32_t *counts = arena_zeros(arena, windows, sizeof *counts);
     if (!map_start(&map, arena, windows)) return NO_MEMORY;
     Buffer text = {0}, bordered = {0};
     bool has_words = false;
@@ -319,13 +289,30 @@ static Status add_letter_votes(const Page *page, Votes *votes, Arena *arena, int
     return status;
 }
 
-Status vote_letters(const Page *page, const Tables *tables, Vote *result) {
+/* ---- a vote ---- */
+
+static Status add_votes(const Page *page, Votes *votes, Arena *arena, Vote *result) {
+    if (votes->factors == NULL) return add_letter_votes(page, votes, arena, &result->tokens);
+    Status status = add_word_votes(page, votes, arena);
+    if (status == DONE) status = add_pair_votes(page, votes, arena);
+    result->unseen = find_unseen(page);
+    return status == DONE && !find_digest(page, result) ? NO_MEMORY : status;
+}
+
+Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote *result) {
     Arena arena = {0};
-    Status status = NO_MEMORY;
+    Votes *votes = arena_zeros(&arena, 1, sizeof *votes);
+    if (votes == NULL) return NO_MEMORY;
+    votes->factors = factors;
+    for (int bin = 0; bin < SIGNATURE_BITS; bin++) votes->least_keys[bin] = INFINITY;
     *result = (Vote){0};
-    Votes *votes = start_votes(&arena, NULL);
-    if (votes != NULL) status = add_letter_votes(page, votes, &arena, &result->tokens);
-    if (status == DONE) status = count_votes(votes, tables, result);
+    Status status = add_votes(page, votes, &arena, result);
+    if (status == DONE && votes->total == 0) status = UNSUPPORTED;
+    if (status == DONE) {
+        result->simhash = simhash_of(votes);
+        result->features = votes->features;
+        fill_signature(votes, tables, result->signature);
+    }
     arena_free(&arena);
     return status;
 }

@@ -25,13 +25,10 @@ typedef struct {
     uint32_t hash;
 } Scanner;
 
-static bool add_token(Scanner *scanner, int32_t number, bool is_linked) {
-    Page *page = scanner->page;
-    uint8_t linked = is_linked;
+static bool add_token(Scanner *scanner, int32_t word, bool is_linked) {
+    Token token = {.word = word, .block = scanner->block, .is_linked = is_linked};
     scanner->tokens++;
-    return buffer_add(&page->tokens, &number, sizeof number) &&
-           buffer_add(&page->token_blocks, &scanner->block, sizeof scanner->block) &&
-           buffer_add(&page->token_linked, &linked, sizeof linked);
+    return buffer_add(&scanner->page->tokens, &token, sizeof token);
 }
 
 /* Return the number of a folded word; count it among the distinct words if it is new. */
@@ -40,13 +37,10 @@ Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t le
     uint32_t known = page->vocabulary.count;
     Status status = table_number(&page->vocabulary, word, length, hash, number);
     if (status != DONE || page->vocabulary.count == known) return status;
-    int32_t flags = table_get(&tables->words, word, length, 0) | (is_number ? WORD_NUMBER : 0);
-    uint64_t value = murmur_64(word, length);
-    uint32_t place[2] = {(uint32_t)(page->vocabulary.keys.size - length), (uint32_t)length};
-    bool added = buffer_add(&page->flags, &flags, sizeof flags) &&
-                 buffer_add(&page->hashes, &value, sizeof value) &&
-                 buffer_add(&page->places, place, sizeof place);
-    return added ? DONE : NO_MEMORY;
+    Word new = {murmur_64(word, length), (uint32_t)(page->vocabulary.keys.size - length),
+                (uint32_t)length, table_get(&tables->words, word, length, 0)};
+    if (is_number) new.flags |= WORD_NUMBER;
+    return buffer_add(&page->words, &new, sizeof new) ? DONE : NO_MEMORY;
 }
 
 static void start_word(Scanner *scanner) {
@@ -229,63 +223,45 @@ Status read_words(Page *page, const Tables *tables, bool is_plain) {
     if (!table_start(&page->vocabulary, slots) || !table_start(&page->complex_runs, 64))
         return NO_MEMORY;
     size_t about = page->text.size / 5 < TOKENS_MAX ? page->text.size / 5 : TOKENS_MAX;
-    if (!buffer_reserve(&page->tokens, about * sizeof(int32_t)) ||
-        !buffer_reserve(&page->token_blocks, about * sizeof(int32_t)) ||
-        !buffer_reserve(&page->token_linked, about))
-        return NO_MEMORY;
+    if (!buffer_reserve(&page->tokens, about * sizeof(Token))) return NO_MEMORY;
     Scanner scanner = {.page = page, .tables = tables, .block = -1, .is_plain = is_plain};
     start_word(&scanner);
     Status status = read_text(&scanner);
-    page->sign_count = (int32_t)(scanner.tokens - page->tokens.size / sizeof(int32_t));
+    page->sign_count = (int32_t)scanner.tokens - token_count(page);
     return status;
 }
 
-/* Count the words of each block, and ignore the tokens that are no words and the blocks without
- * words. */
+/* Find the blocks with words, and ignore the tokens that are no words. */
 Status count_words(Page *page) {
-    int32_t blocks = all_block_count(page), kept = 0, filled = 0;
-    int32_t *tokens = tokens_of(page), *token_blocks = token_blocks_of(page);
-    const int32_t *flags = flags_of(page), *owners = owners_of(page);
-    Arena *arena = &page->arena;
-    page->counts = arena_doubles(arena, (size_t)blocks);
-    page->linked = arena_doubles(arena, (size_t)blocks);
-    page->notices = arena_doubles(arena, (size_t)blocks);
-    page->legal = arena_doubles(arena, (size_t)blocks);
-    page->privacy = arena_doubles(arena, (size_t)blocks);
-    page->numeric = arena_doubles(arena, (size_t)blocks);
-    page->block_places = arena_integers(arena, (size_t)blocks);
-    page->block_owners = arena_integers(arena, (size_t)blocks);
-    int32_t *renumbered = arena_integers(arena, (size_t)blocks);
-    if (arena->failed) return NO_MEMORY;
-    for (int32_t i = 0; i < page->token_count; i++) {
-        int32_t block = token_blocks[i], word = tokens[i];
-        if (word == COPYRIGHT_SIGN) page->notices[block] = 1.0;
-        if (word < 0) continue;
-        page->counts[block] += 1.0;
-        page->linked[block] += page->token_linked.data[i];
-        page->unlinked_count += !page->token_linked.data[i] && !(flags[word] & WORD_NUMBER);
-        page->numeric[block] += page->kinds[i] == NUMBER;
-        if (flags[word] & WORD_LEGAL) page->legal[block] += 1.0;
-        if (flags[word] & WORD_PRIVACY) page->privacy[block] += 1.0;
-        if (flags[word] & WORD_COPYRIGHT) page->notices[block] = 1.0;
-        tokens[kept] = word;
-        token_blocks[kept] = block;
-        page->kinds[kept++] = page->kinds[i];
+    int32_t count = token_count(page), kept = 0, at = -1;
+    Token *tokens = page->tokens.data;
+    const Word *words = page->words.data;
+    const int32_t *owners = page->owners.data; /* none of a plain text */
+    size_t most = count > 0 ? (size_t)tokens[count - 1].block + 1 : 0;
+    page->blocks = arena_zeros(&page->arena, most, sizeof *page->blocks);
+    if (page->blocks == NULL) return NO_MEMORY;
+    for (int32_t i = 0; i < count; i++) {
+        Token token = tokens[i];
+        if (at < 0 || token.block != page->blocks[at].place) {
+            if (at < 0 || page->blocks[at].words > 0.0) at++;
+            page->blocks[at] = (Block){.place = token.block, .weight = 1.0, .counted = true};
+            if (owners != NULL) page->blocks[at].owner = owners[token.block];
+        }
+        Block *block = page->blocks + at;
+        int32_t flags = token.word < 0 ? 0 : words[token.word].flags;
+        if (token.word == COPYRIGHT_SIGN || flags & WORD_COPYRIGHT) block->has_notice = true;
+        if (token.word < 0) continue;
+        block->words += 1.0;
+        block->linked += token.is_linked;
+        block->numbers += token.kind == NUMBER;
+        block->letters += token.kind == WORD;
+        block->legal += (flags & WORD_LEGAL) != 0;
+        block->has_privacy = block->has_privacy || flags & WORD_PRIVACY;
+        page->unlinked_count += !token.is_linked && !(flags & WORD_NUMBER);
+        token.block = at;
+        tokens[kept++] = token;
     }
-    page->token_count = kept;
-    for (int32_t block = 0; block < blocks; block++) {
-        renumbered[block] = filled;
-        if (page->counts[block] == 0.0) continue;
-        page->block_places[filled] = block;
-        page->block_owners[filled] = owners[block];
-        page->counts[filled] = page->counts[block];
-        page->linked[filled] = page->linked[block];
-        page->notices[filled] = page->notices[block];
-        page->legal[filled] = page->legal[block];
-        page->privacy[filled] = page->privacy[block];
-        page->numeric[filled++] = page->numeric[block];
-    }
-    page->block_count = filled;
-    for (int32_t i = 0; i < kept; i++) token_blocks[i] = renumbered[token_blocks[i]];
+    page->block_count = at < 0 || page->blocks[at].words > 0.0 ? at + 1 : at;
+    page->tokens.size = (size_t)kept * sizeof *tokens;
     return DONE;
 }

@@ -25,6 +25,9 @@ _SHORT_RUN: Final = 64
 _OTHER_DIGIT: Final = re.compile(r"[^\D0-9]")
 _TREE: Final = '<p class="a b">text<b>bold</b><i id="c">italic</i>tail</p>'
 
+Factors = tuple[float, ...]
+"""The weights of occurrences, the damping, and the sum that evens weights in a signature."""
+
 VoteFields = tuple[int, int, int, int, int, float]
 """The fields of a ``Vote``: simhash, signature, features, tokens, digest, share of unseen words."""
 
@@ -41,9 +44,17 @@ class NativePage:
     and outside links, whether each block is shown, and its hidden elements.
     """
 
-    def __init__(self, page: object, hidden: list[HtmlElement]) -> None:
-        self._page, self.hidden = page, hidden
-        self.structure, self.word_count, self.unlinked_count, self.shown = _native.facts(page)
+    def __init__(
+        self,
+        page: object,
+        structure: int,
+        word_count: int,
+        unlinked_count: int,
+        shown: bytes,
+        hidden: list[HtmlElement],
+    ) -> None:
+        self._page, self.structure, self.word_count = page, structure, word_count
+        self.unlinked_count, self.shown, self.hidden = unlinked_count, shown, hidden
 
     def text(self) -> str:
         """Return the text of its outline."""
@@ -53,31 +64,23 @@ class NativePage:
         """Return what is rendered of the page, or None if ``body`` has changed."""
         return _native.events(_tables(), self._page, body, tags)
 
-    def vote(
-        self, occurrences: tuple[float, ...], damping: float, evened: float
-    ) -> VoteFields | None:
+    def vote(self, factors: Factors) -> VoteFields | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
-        return _native.vote(_tables(), self._page, occurrences, damping, evened)
+        return _native.vote(_tables(), self._page, factors)
 
 
 def read(body: HtmlElement) -> NativePage | None:
     """Return what the extension reads of a page, or None if the Python code has to read it."""
-    facts = _native.read(_tables(), body) if is_used else None
-    return None if facts is None else NativePage(*facts)
+    page = _native.read(_tables(), body) if is_used else None
+    return None if page is None else NativePage(*page)
 
 
-def vote_texts(
-    outlines: list[str], occurrences: tuple[float, ...], damping: float, evened: float
-) -> list[VoteFields | None]:
-    """Return the fields of the ``Vote`` of each text's outline, None if Python has to read it."""
-    if not is_used:
-        return [None] * len(outlines)
-    return _native.vote_texts(_tables(), outlines, occurrences, damping, evened)
+def vote_texts(texts: list[str], factors: Factors | None) -> list[VoteFields | None]:
+    """Return the fields of the ``Vote`` of each text's outline, None if Python has to read it.
 
-
-def vote_titles(texts: list[str]) -> list[VoteFields | None]:
-    """Return the same by ``short_weights``, without the digest, of texts without joiners."""
-    return _native.vote_titles(_tables(), texts) if is_used else [None] * len(texts)
+    Without factors, of short texts without joiners by ``short_weights``, without the digest.
+    """
+    return _native.vote_texts(_tables(), texts, factors) if is_used else [None] * len(texts)
 
 
 def is_clean(utf8: bytes) -> bool:
@@ -117,7 +120,7 @@ def _tables() -> object:
         blocks._FLAGS,
         dict.fromkeys(blocks._HIDING, 1),
         blocks.flags_of({1 << bit: listed for bit, listed in words.items()}),
-        weights.COEFFICIENTS,
+        {name.upper(): value for name, value in weights.COEFFICIENTS.items()},
         fold_table().astype("=u4").tobytes(),
         bins_to_copy().astype("=i8").tobytes(),
         _words_of_run,

@@ -25,6 +25,7 @@ COEFFICIENTS: Final = {
     "footer_names": -0.6898,
     "footer_tag": -4.076,
     "apart": -6.0,
+    "copyright_element": -1.384,
     "outside_main": -5.88,
     "outside_article": -2.433,
     # The share of text outside links: in the block, around it, in the elements around it.
@@ -52,7 +53,6 @@ COEFFICIENTS: Final = {
     "repeated_words": 1.543,
     # The small print.
     "copyright_near": -1.922,
-    "copyright_element": -1.384,
     "legal_words": -4.257,
     # Corrections for pages without prose, whose boilerplate looks different.
     "listing_words": -0.5582,

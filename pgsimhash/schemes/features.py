@@ -87,7 +87,7 @@ class BlockWeights:
     def vote(self, article: Article, check: Callable[[int], None]) -> Vote:
         """Return the vote of an article; ``check`` raises if it has too few words."""
         if article.native is not None and type(self) is BlockWeights:
-            fields = article.native.vote(tuple(OCCURRENCES.values()), self.damping, EVENED)
+            fields = article.native.vote(self.factors)
             if fields is not None:
                 check(Vote(*fields).tokens)
                 return Vote(*fields)
@@ -98,6 +98,11 @@ class BlockWeights:
         signature = signature_hashes(hashes, sums / (sums + EVENED))
         simhash, (unseen, _) = vote(hashes, self.damped(sums)), words.unseen
         return Vote(simhash, signature, len(hashes), words.length, words_digest(words), unseen)
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """All numbers that weights depend on, for the C extension."""
+        return (*OCCURRENCES.values(), self.damping, EVENED)
 
     def damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights in the vote of features with these sums of weights."""
@@ -238,8 +243,8 @@ def votes_in_c(
 ) -> Sequence[native.VoteFields | None]:
     """Return the fields of the votes of texts, None for those that only Python reads."""
     if type(weigh) is BlockWeights and hash_features is murmur3_64_of_words:
-        outlines = list(map(signed_lines, texts))
-        return native.vote_texts(outlines, tuple(OCCURRENCES.values()), weigh.damping, EVENED)
+        return native.vote_texts(list(map(signed_lines, texts)), weigh.factors)
     if (weigh, tokenize, hash_features) == (short_weights, short_words, murmur3_64):
-        return native.vote_titles([without_joiners(text).replace("\0", " ") for text in texts])
+        short = [without_joiners(text).replace("\0", " ") for text in texts]
+        return native.vote_texts(short, None)
     return [None] * len(texts)

@@ -12,7 +12,7 @@ from pgsimhash import PageError
 from pgsimhash.hashing.signature import PLAIN_TEXT
 from pgsimhash.html import Article, implementation, native
 from pgsimhash.html.blocks import signed_lines
-from pgsimhash.schemes.features import EVENED, OCCURRENCES, BlockWeights
+from pgsimhash.schemes.features import BlockWeights
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.schemes.texts import BATCH_TEXTS, Cell, read_texts
 from tests.native.test_equal import pytestmark as pytestmark
@@ -79,8 +79,7 @@ def test_any_texts(texts: list[str]) -> None:
 
 def test_nearly_all_texts_are_read_in_c_with_all_fields() -> None:
     assert implementation() == "C"
-    occurrences = tuple(OCCURRENCES.values())
-    votes = native.vote_texts([*map(signed_lines, TEXTS)], occurrences, 0.85, EVENED)
+    votes = native.vote_texts([*map(signed_lines, TEXTS)], BlockWeights().factors)
     unread = [text[:5] for text, vote in zip(TEXTS, votes, strict=True) if vote is None]
     assert unread == ["a mar", "lone ", "", " \n\t ", "\n\n\n\n\n", "xxxxx", "\u0301" * 5]
     for text, vote in zip(TEXTS, votes, strict=True):
@@ -88,11 +87,10 @@ def test_nearly_all_texts_are_read_in_c_with_all_fields() -> None:
             simhash, signature, *others = vote
             marked = (simhash, signature | PLAIN_TEXT, *others)
             assert marked == SCHEMES[0].vote(Article(text, text))
-    titles = native.vote_titles(
-        ["tide pools", "\xfcber 12 na\xdf", "\u671d\u306e 3", "\uac00\u0663"]
-    )
+    short = ["tide pools", "\xfcber 12 na\xdf", "\u671d\u306e 3", "\uac00\u0663"]
+    titles = native.vote_texts(short, None)
     assert [vote is None for vote in titles] == [False, False, False, True]
-    (title,) = native.vote_titles(["tide pools 7"])
+    (title,) = native.vote_texts(["tide pools 7"], None)
     expected = SHORT_SCHEME.vote(TITLE)
     signature = expected.signature - PLAIN_TEXT
     assert title == (expected.simhash, signature, expected.features, expected.tokens, 0, 0.0)
