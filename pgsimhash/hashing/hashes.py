@@ -5,7 +5,8 @@ a feature's UTF-8; a lone surrogate is hashed as ``?``. The functions are not cr
 author of a page can choose its simhash.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection
 from itertools import repeat
 from typing import Final
 
@@ -53,8 +54,13 @@ def murmur3_32_32(features: Collection[str]) -> Hashes:
 def jenkins_64(features: Collection[str]) -> Hashes:
     """Return Jenkins' lookup3 (2006): ``hashlittle2`` with both seeds 0, as ``c + (b << 32)``."""
     hashes = np.empty(len(features), dtype=np.uint64)
-    for places, data in _by_length(features):
-        hashes[places] = _lookup3(data)
+    encoded = _encoded(features)
+    by_length: defaultdict[int, list[int]] = defaultdict(list)
+    for place, data in enumerate(encoded):
+        by_length[len(data)].append(place)
+    for length, places in by_length.items():
+        joined = b"".join([encoded[place] for place in places])
+        hashes[places] = _lookup3(np.frombuffer(joined, np.uint8).reshape(len(places), length))
     return hashes
 
 
@@ -66,21 +72,8 @@ def _encoded(features: Collection[str]) -> list[bytes]:
     return [feature.encode("utf-8", "replace") for feature in features]
 
 
-def _by_length(features: Collection[str]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
-    """Yield, for each length in bytes, the places of its features and their bytes, a row each."""
-    groups: dict[int, list[int]] = {}
-    encoded = _encoded(features)
-    for place, data in enumerate(encoded):
-        groups.setdefault(len(data), []).append(place)
-    for length, places in groups.items():
-        joined = b"".join([encoded[place] for place in places])
-        yield (
-            np.array(places, dtype=np.intp),
-            np.frombuffer(joined, dtype=np.uint8).reshape(len(places), length),
-        )
-
-
 def _lookup3(data: NDArray[np.uint8]) -> Hashes:
+    """Return the hashes of features of one length, a row of bytes each."""
     count, length = data.shape
     state = [np.full(count, 0xDEADBEEF + length & 0xFFFFFFFF, dtype=np.uint32) for _ in range(3)]
     if length:
@@ -91,17 +84,12 @@ def _lookup3(data: NDArray[np.uint8]) -> Hashes:
         for start in range(0, words.shape[1], 3):
             for place in range(3):
                 state[place] = state[place] + words[:, start + place]
-            if start + 3 < words.shape[1]:
-                _mix(state)
+            for changed, by, other, rotation in _MIX if start + 3 < words.shape[1] else ():
+                state[changed] = (state[changed] - state[by]) ^ _rotated(state[by], rotation)
+                state[by] = state[by] + state[other]
         for changed, by, rotation in _FINAL:
             state[changed] = (state[changed] ^ state[by]) - _rotated(state[by], rotation)
     return state[2].astype(np.uint64) | state[1].astype(np.uint64) << np.uint64(32)
-
-
-def _mix(state: list[NDArray[np.uint32]]) -> None:
-    for changed, by, other, rotation in _MIX:
-        state[changed] = (state[changed] - state[by]) ^ _rotated(state[by], rotation)
-        state[by] = state[by] + state[other]
 
 
 def _rotated(values: NDArray[np.uint32], rotation: int) -> NDArray[np.uint32]:
