@@ -271,11 +271,11 @@ def _read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
     else:
         checked_size(page.html)
         check_url(page.url)
-    given, selectors = (page.html, page.url, page.charset), Selectors(page.content, page.ignore)
-    article, vote = read_and_vote(*given, scheme, selectors)
+    selectors, (article, vote) = Selectors(page.content, page.ignore), read_and_vote(page, scheme)
     cut = None
     if any(selectors):
-        words, left = (words_of(each).length for each in (scheme.extract(*given), article))
+        whole = scheme.extract(page.html, page.url, page.charset)
+        words, left = (words_of(each).length for each in (whole, article))
         missing = " (content selects nothing)" if article.content_missing else ""
         cut = f"{words - left:,} of {words:,} words by {selectors}{missing}"
     return Side(

@@ -169,16 +169,14 @@ def read_text(text: BytesLike | str, url: str | None = None, charset: str | None
     Raises:
         PageError: the bytes are an image, an archive, a PDF or another binary format.
     """
-    plain = text if isinstance(text, str) else _decoded(bytes(text), charset)
-    return Article(markdown=plain, text=plain)
-
-
-def _decoded(text: bytes, charset: str | None) -> str:
-    refuse_binary(text, "text")
-    try:
-        return text.decode(charset or "utf-8-sig", "replace")
-    except LookupError:
-        return text.decode("utf-8-sig", "replace")
+    if not isinstance(text, str):
+        data = bytes(text)
+        refuse_binary(data, "text")
+        try:
+            text = data.decode(charset or "utf-8-sig", "replace")
+        except LookupError:
+            text = data.decode("utf-8-sig", "replace")
+    return Article(text, text)
 
 
 @dataclass(frozen=True, slots=True)

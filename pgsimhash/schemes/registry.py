@@ -25,7 +25,7 @@ from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize
 from pgsimhash.hashing.votes import signature_hashes, vote
 from pgsimhash.html import Article, read_article
 from pgsimhash.pages.records import PageFields, SourcePage
-from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
+from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES, BytesLike, checked_size
 from pgsimhash.schemes.blog import long_words, read_blog, spaced_words
@@ -245,8 +245,7 @@ def read_page(
     size = checked_size(page.html, max_bytes)
     if page.url is not None:
         check_url(page.url, any_id=reads_texts(scheme))
-    selectors = Selectors(page.content, page.ignore)
-    article, vote = read_and_vote(page.html, page.url, page.charset, scheme, selectors)
+    selectors, (article, vote) = Selectors(page.content, page.ignore), read_and_vote(page, scheme)
     return {
         **vote._asdict(),
         **{name: getattr(article, name) for name in _OF_ARTICLE},
@@ -257,24 +256,19 @@ def read_page(
     }
 
 
-def read_and_vote(
-    html: bytes | str,
-    url: str | None,
-    charset: str | None,
-    scheme: Scheme,
-    selectors: Selectors = NO_SELECTORS,
-) -> tuple[Article, Vote]:
-    """Return the article of a page that was cut by selectors, and its simhash."""
+def read_and_vote(page: SourcePage, scheme: Scheme) -> tuple[Article, Vote]:
+    """Return the article of a page, cut by its selectors, and its vote."""
+    given, selectors = (page.html, page.url, page.charset), Selectors(page.content, page.ignore)
     if not any(selectors):
-        article = scheme.extract(html, url, charset)
+        article = scheme.extract(*given)
         return article, scheme.vote(article)
     checked_selectors(scheme, selectors)
-    article = scheme.extract(html, url, charset, selectors=selectors)
+    article = scheme.extract(*given, selectors=selectors)
     try:
         return article, scheme.vote(article)
     except PageError as error:
         # It raises an error of its own if it has too little without them too.
-        scheme.vote(scheme.extract(html, url, charset))
+        scheme.vote(scheme.extract(*given))
         raise PageError("cut_short", f"{error}; it was cut by {selectors}") from error
 
 
