@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 from pgsimhash.hashing.bits import format_simhash
-from pgsimhash.pages.values import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,7 +153,8 @@ class SourcePage:
     noindex: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "html", frozen(self.html))
+        if isinstance(self.html, bytearray | memoryview):
+            object.__setattr__(self, "html", bytes(self.html))
 
 
 @dataclass(frozen=True, slots=True)

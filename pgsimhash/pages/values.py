@@ -33,11 +33,6 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 _AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
 
-def frozen(page: BytesLike | str) -> bytes | str:
-    """Return ``page`` as an immutable value, which can be hashed and pickled."""
-    return bytes(page) if isinstance(page, bytearray | memoryview) else page
-
-
 def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
     """Return the size of a page in bytes, text in UTF-8; raise PageError above ``max_bytes``."""
     check_type(page, str | BytesLike, "a page is a str or bytes")

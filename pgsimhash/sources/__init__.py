@@ -225,7 +225,8 @@ def _paths_below(folder: Path, reading: Reading) -> Iterator[Path | PageFailure]
     seen: set[tuple[int, int]] = set()
     with suppress(OSError):
         # A command may write its output into the folder that it reads.
-        seen.add(_identity(os.fstat(1)))
+        output = os.fstat(1)
+        seen.add((output.st_dev, output.st_ino))
     # Not recursive: a tree may be deeper than Python's stack.
     waiting = [iter([folder])]
     while waiting:
@@ -236,7 +237,7 @@ def _paths_below(folder: Path, reading: Reading) -> Iterator[Path | PageFailure]
         reader = reader_of(path.name)
         try:
             status = path.stat()
-            identity = _identity(status)
+            identity = status.st_dev, status.st_ino
             if not stat.S_ISDIR(status.st_mode):
                 if identity in seen:
                     reading.skip("own output", shown(path))
@@ -274,10 +275,6 @@ def _order(name: str) -> tuple[list[list[int | str]], str]:
     """
     parts = (re.split("([0-9]+)", part) for part in name.partition("."))
     return [[int(run) if run.isdigit() else run for run in part] for part in parts], name
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
 
 
 def _no_file(mode: int) -> PageError:

@@ -20,7 +20,7 @@ from pgsimhash.html import read_article
 from pgsimhash.pages import urls
 from pgsimhash.pages.policies import checked_settings
 from pgsimhash.pages.urls import check_url, normalized_url
-from pgsimhash.pages.values import EARLIEST, check_age, check_time, frozen, parse_age, says_noindex
+from pgsimhash.pages.values import EARLIEST, check_age, check_time, parse_age, says_noindex
 from pgsimhash.schemes import read_text
 from pgsimhash.schemes.registry import scheme_names
 from pgsimhash.sources import SourcePage
@@ -200,7 +200,6 @@ def test_the_bytes_of_a_page_are_immutable() -> None:
     page.clear()
     assert source.html == PAGE
     assert hash(source) == hash(SourcePage("https://a.example/", PAGE))
-    assert frozen("<p>") == "<p>"
 
 
 @pytest.mark.parametrize(("robots", "says"), [
