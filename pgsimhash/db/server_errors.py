@@ -207,7 +207,10 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-_BUSY: Final = re.compile("starting up|shutting down|recovery mode|too many|connection slots")
+_BUSY: Final = re.compile(
+    "starting up|shutting down|recovery mode|too many|connection slots|no more connections|"
+    "query_wait_timeout|cannot connect to server|login has been failing"
+)
 _REFUSED: Final = re.compile("FATAL|does not support SSL")
 
 
@@ -224,8 +227,9 @@ def no_connection(error: BaseException) -> StoreError:
     trace = _login_trace(login) if login else b""
     # The server starts or stops, has too many connections or too little memory, or lets it in now.
     is_busy = re.search(rb'ErrorResponse\t.*? C "(57P0[123]|53...)"|\tReadyForQuery\t', trace)
-    # Before libpq 18, a trace has no login: then the server's English words decide.
-    if is_busy or (b"ErrorResponse" not in trace and _BUSY.search(problem)):
+    # A pooler has one SQLSTATE, and before libpq 18 a trace has no login: English words decide.
+    is_vague = b'C "08P01"' in trace or b"ErrorResponse" not in trace
+    if is_busy or (is_vague and _BUSY.search(problem)):
         message = "the server accepts no connection now: {}; try again later"
     elif re.search(rb"^B\t", trace, re.MULTILINE) or _REFUSED.search(problem):
         return NoServerError(

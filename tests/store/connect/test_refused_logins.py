@@ -24,6 +24,8 @@ CASES = {
     "too many connections": ("53300", "zu viele Verbindungen", "no_server"),
     "starting": ("57P03", "das Datenbanksystem startet", "no_server"),
     "stopping": ("57P01", "Verbindung wird abgebrochen", "no_server"),
+    "full pooler": ("08P01", "no more connections allowed (max_client_conn)", "no_server"),
+    "pooler without a server": ("08P01", "query_wait_timeout", "no_server"),
     "pooler": ("08P01", "unsupported startup parameter: options", "unsuitable"),
     "pooler, one of them": (
         "08P01", "unsupported startup parameter in options: work_mem", "unsuitable"
