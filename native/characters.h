@@ -18,20 +18,11 @@ static inline size_t decode(const uint8_t *at, const uint8_t *end, uint32_t *cod
     return size;
 }
 
-static inline size_t encode(uint32_t code, uint8_t *into) {
-    if (code < 0x80) {
-        into[0] = (uint8_t)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        into[0] = (uint8_t)(0xC0 | code >> 6);
-        into[1] = (uint8_t)(0x80 | (code & 63));
-        return 2;
-    }
-    into[0] = (uint8_t)(0xE0 | code >> 12);
-    into[1] = (uint8_t)(0x80 | (code >> 6 & 63));
-    into[2] = (uint8_t)(0x80 | (code & 63));
-    return 3;
+/* Return the place behind so many characters, at most `end`. */
+static inline const uint8_t *skip_characters(const uint8_t *at, const uint8_t *end, int count) {
+    uint32_t code;
+    for (; count > 0 && at < end; count--) at += decode(at, end, &code);
+    return at;
 }
 
 static inline bool is_space(uint32_t code) {

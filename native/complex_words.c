@@ -68,9 +68,11 @@ Status split_complex_runs(Page *page, const Tables *tables, PyObject *split) {
     if (runs == NULL) return NO_MEMORY;
     Buffer numbers = {0};
     Status status = DONE;
+    PyEval_RestoreThread(page->thread);
     for (uint32_t i = 0; i <= table->mask && status == DONE; i++)
         if (table->slots[i].value != -1)
             status = split_run(page, tables, split, table->slots + i, runs, &numbers);
+    PyEval_SaveThread();
     if (status == DONE) status = replace_tokens(page, runs, numbers.data);
     buffer_free(&numbers);
     int32_t tokens = token_count(page) + page->sign_count;

@@ -58,22 +58,14 @@ PyObject *refusal(Status status) {
     Py_RETURN_NONE;
 }
 
-/* The steps in order. The tree belongs to this call, so the GIL is released but for the words that
- * Python splits. */
+/* The steps in order. The tree belongs to this call, so the GIL is released. */
 static Status read_steps(Page *page, const Tables *tables, const Node *body) {
-    Status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = read_outline(page, tables, body);
+    page->thread = PyEval_SaveThread();
+    Status status = read_outline(page, tables, body);
     if (status == DONE) status = read_words(page, tables, false);
-    Py_END_ALLOW_THREADS
-    if (status == DONE) status = split_complex_runs(page, tables, tables->split_complex);
-    if (status != DONE) return status;
-    Py_BEGIN_ALLOW_THREADS
-    find_kinds(page);
-    status = count_words(page);
     if (status == DONE) status = weigh(page, tables);
     if (status == DONE) status = structure_simhash(page, tables);
-    Py_END_ALLOW_THREADS
+    PyEval_RestoreThread(page->thread);
     return status;
 }
 

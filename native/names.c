@@ -103,11 +103,7 @@ Status is_hidden(const Node *element) {
 /* The size in bytes of the first NAMES_MAX characters. */
 static size_t size_of_start(const uint8_t *string, size_t size) {
     if (size <= NAMES_MAX) return size;
-    const uint8_t *at = string, *end = string + size;
-    uint32_t code;
-    for (int characters = 0; at < end && characters < NAMES_MAX; characters++)
-        at += decode(at, end, &code);
-    return (size_t)(at - string);
+    return (size_t)(skip_characters(string, string + size, NAMES_MAX) - string);
 }
 
 /* The end of a word at `at`, by the pattern _CAMEL: [A-Z]?[a-z]+|[A-Z]+; `at` if there is none. */

@@ -73,8 +73,7 @@ typedef struct {
     Table block_tags;                 /* numbers of the tags of blocks */
     Table names, hiding;              /* the flags of a name; class names that hide */
     Table words;                      /* flags of a word */
-    uint32_t fold[FOLD_SIZE];         /* what a code point folds to: itself, another, ' ', COMPLEX */
-    uint8_t letters[256];             /* the same of ASCII letters, and 0 */
+    uint32_t fold[FOLD_SIZE];         /* the UTF-8 of what a code point folds to; or COMPLEX */
     double coefficients[FEATURE_COUNT];
     int64_t sources[SIGNATURE_BITS * (SIGNATURE_BITS + 1)];
     /* Functions that return the words of a run of characters that do not fold alone: of a page, and
@@ -179,7 +178,8 @@ typedef struct {
 } Block;
 
 typedef struct {
-    Arena arena; /* all arrays below */
+    PyThreadState *thread; /* without the GIL */
+    Arena arena;           /* all arrays below */
 
     /* 1. Outline */
     Buffer elements; /* Element */
@@ -247,12 +247,12 @@ Status names_of(const Node *element, const Tables *tables, Page *page, uint32_t 
  * complex characters until they are split. */
 enum { COPYRIGHT_SIGN = -4, DATE_SIGN = -5, FIRST_COMPLEX = -6 };
 
-Status read_words(Page *page, const Tables *tables, bool is_plain);
+/* Of a short text, without blocks and kinds. */
+Status read_words(Page *page, const Tables *tables, bool is_title);
 Status add_word(Page *page, const Tables *tables, const uint8_t *word, size_t length,
                 uint32_t hash, bool is_number, int32_t *number);
 Status split_complex_runs(Page *page, const Tables *tables, PyObject *split);
 void find_kinds(Page *page);
-Status count_words(Page *page);
 
 /* tree.c, features.c, weights.c, whole.c */
 Status look_around(Page *page, Arena *arena);

@@ -16,7 +16,7 @@ typedef struct {
 } Tag;
 
 typedef struct {
-    Tag tags[TAGS_MAX];
+    Tag tags[TAGS_MAX]; /* by number; that of the page is empty */
     bool paired[TAGS_MAX][TAGS_MAX];
     int32_t ones[64], total;
 } Votes;
@@ -60,58 +60,46 @@ static void add_path_vote(Votes *votes, const Path *paths, int32_t path) {
     add_vote(votes, text + at, sizeof text - at);
 }
 
-/* The names of the tags, by number; number 0 is the page's, an empty name. */
-static bool find_tags(const Tables *tables, Votes *votes) {
-    const Table *names = &tables->block_tags;
-    for (uint32_t i = 0; i <= names->mask; i++) {
-        const Slot *slot = names->slots + i;
-        if (slot->value == -1) continue;
-        if (slot->value >= TAGS_MAX || slot->length > TAG_LENGTH_MAX) return false;
-        votes->tags[slot->value] = (Tag){key_at(names, slot->offset), slot->length};
-    }
-    return true;
-}
-
 static Status add_votes(const Page *page, Votes *votes, Arena *arena) {
-    int32_t count = element_count(page);
+    size_t count = (size_t)element_count(page);
     const Element *elements = page->elements.data;
-    State *states = arena_zeros(arena, (size_t)count, sizeof *states);
-    Path *paths = arena_zeros(arena, (size_t)count, sizeof *paths);
+    State *states = arena_zeros(arena, count, sizeof *states);
+    Path *paths = arena_zeros(arena, count, sizeof *paths);
     Map map;
-    if (!map_start(&map, arena, (size_t)count)) return NO_MEMORY;
+    if (!map_start(&map, arena, count)) return NO_MEMORY;
     add_path_vote(votes, paths, 0);
-    for (int32_t i = 1; i < count; i++) {
+    for (size_t i = 1; i < count; i++) {
         /* Other elements have the state of the container around them. */
-        State state = states[elements[i].parent];
-        int32_t tag = elements[i].tag;
-        if (elements[i].flags & TAG_CONTAINER) {
-            add_pair_vote(votes, state.tag, tag);
-            if (state.depth < DEPTH_MAX) {
-                uint32_t known = map.count;
-                int32_t number;
-                Status status = map_number(&map, (uint64_t)state.path << 32 | (uint32_t)tag,
-                                           &number);
-                if (status != DONE) return status;
-                paths[number + 1] = (Path){state.path, tag};
-                if (map.count > known) add_path_vote(votes, paths, number + 1);
-                state.path = number + 1;
-            }
-            state.tag = tag;
-            state.depth++;
-        }
-        states[i] = state;
+        State *state = states + i;
+        *state = states[elements[i].parent];
+        int32_t tag = elements[i].tag, number;
+        if (!(elements[i].flags & TAG_CONTAINER)) continue;
+        add_pair_vote(votes, state->tag, tag);
+        state->tag = tag;
+        if (state->depth++ >= DEPTH_MAX) continue;
+        uint32_t known = map.count;
+        Status status = map_number(&map, (uint64_t)state->path << 32 | (uint32_t)tag, &number);
+        if (status != DONE) return status;
+        paths[number + 1] = (Path){state->path, tag};
+        if (map.count > known) add_path_vote(votes, paths, number + 1);
+        state->path = number + 1;
     }
     return DONE;
 }
 
 Status structure_simhash(Page *page, const Tables *tables) {
+    Votes votes = {0};
+    const Table *names = &tables->block_tags;
+    for (uint32_t i = 0; i <= names->mask; i++) {
+        const Slot *slot = names->slots + i;
+        if (slot->value == -1) continue;
+        if (slot->value >= TAGS_MAX || slot->length > TAG_LENGTH_MAX) return UNSUPPORTED;
+        votes.tags[slot->value] = (Tag){key_at(names, slot->offset), slot->length};
+    }
     Arena arena = {0};
-    Votes *votes = arena_zeros(&arena, 1, sizeof *votes);
-    Status status = NO_MEMORY;
-    if (votes != NULL)
-        status = find_tags(tables, votes) ? add_votes(page, votes, &arena) : UNSUPPORTED;
-    for (int bit = 0; bit < 64 && status == DONE; bit++)
-        if (2 * votes->ones[bit] > votes->total) page->structure |= 1ULL << bit;
+    Status status = add_votes(page, &votes, &arena);
+    for (int bit = 0; bit < 64; bit++)
+        page->structure |= (uint64_t)(2 * votes.ones[bit] > votes.total) << bit;
     arena_free(&arena);
     return status;
 }

@@ -55,13 +55,6 @@ static bool fill_coefficients(Tables *tables, PyObject *coefficients) {
     return PyErr_Occurred() == NULL;
 }
 
-static void find_letters(Tables *tables) {
-    for (int upper = 'A'; upper <= 'Z'; upper++) {
-        tables->letters[upper] = (uint8_t)tables->fold[upper];
-        tables->letters[upper | 32] = (uint8_t)tables->fold[upper | 32];
-    }
-}
-
 static bool copy(void *into, size_t size, const Py_buffer *from) {
     if ((size_t)from->len == size) {
         memcpy(into, from->buf, size);
@@ -94,7 +87,6 @@ PyObject *make_tables(PyObject *module, PyObject *arguments) {
                  fill(&tables->words, words) && fill_coefficients(tables, coefficients) &&
                  copy(tables->fold, sizeof tables->fold, &fold) &&
                  copy(tables->sources, sizeof tables->sources, &sources);
-        find_letters(tables);
     }
     PyBuffer_Release(&fold);
     PyBuffer_Release(&sources);

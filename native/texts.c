@@ -12,27 +12,17 @@ typedef struct {
     Vote vote;
 } Text;
 
-/* Without the GIL, but for the words that Python splits. */
-static Status read_text(Page *page, const Tables *tables, bool is_title,
-                        PyThreadState **released) {
-    Status status = read_words(page, tables, is_title);
-    if (status == DONE && page->complex_runs.count > 0) {
-        PyEval_RestoreThread(*released);
-        status = split_complex_runs(page, tables, is_title ? tables->split_of_title
-                                                           : tables->split_complex);
-        *released = PyEval_SaveThread();
-    }
-    if (status != DONE || is_title) return status;
-    find_kinds(page);
-    return count_words(page);
-}
-
-static Status vote_of_text(Text *text, const char *bytes, size_t size, const Tables *tables,
-                           const Factors *factors, PyThreadState **released) {
+/* Without the GIL. */
+static Status vote_of_text(Text *text, const Tables *tables, const Factors *factors,
+                           PyThreadState *thread) {
+    if (text->utf8 == NULL) return UNSUPPORTED;
     Page *page = calloc(1, sizeof *page);
     if (page == NULL) return NO_MEMORY;
-    Status status = buffer_add(&page->text, bytes, size) ? DONE : NO_MEMORY;
-    if (status == DONE) status = read_text(page, tables, factors == NULL, released);
+    page->thread = thread;
+    /* A bytes object of this call: reading its data needs no GIL. */
+    size_t size = (size_t)PyBytes_Size(text->utf8);
+    bool fits = buffer_add(&page->text, PyBytes_AsString(text->utf8), size);
+    Status status = fits ? read_words(page, tables, factors == NULL) : NO_MEMORY;
     if (status == DONE) status = vote(page, tables, factors, &text->vote);
     free_page(page);
     return status;
@@ -52,17 +42,10 @@ static bool encode_texts(PyObject *strings, Text *texts, Py_ssize_t count) {
 static Status vote_of_all(Text *texts, Py_ssize_t count, const Tables *tables,
                           const Factors *factors) {
     Status status = DONE;
-    PyThreadState *released = PyEval_SaveThread();
-    for (Py_ssize_t i = 0; i < count && status != NO_MEMORY && status != RAISED; i++) {
-        texts[i].status = UNSUPPORTED;
-        if (texts[i].utf8 == NULL) continue;
-        /* A bytes object of this call: reading its data needs no GIL. */
-        const char *bytes = PyBytes_AsString(texts[i].utf8);
-        size_t size = (size_t)PyBytes_Size(texts[i].utf8);
-        status = vote_of_text(texts + i, bytes, size, tables, factors, &released);
-        texts[i].status = status;
-    }
-    PyEval_RestoreThread(released);
+    PyThreadState *thread = PyEval_SaveThread();
+    for (Py_ssize_t i = 0; i < count && status != NO_MEMORY && status != RAISED; i++)
+        texts[i].status = status = vote_of_text(texts + i, tables, factors, thread);
+    PyEval_RestoreThread(thread);
     return status == UNSUPPORTED ? DONE : status;
 }
 

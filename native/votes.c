@@ -193,99 +193,89 @@ static double find_unseen(const Page *page) {
 /* Before a word of a script without spaces, which Python split. */
 #define UNSPACED 1
 
-/* A run of digits, or of other characters, in a word. */
+/* A run of digits, or of other characters, in a word: <run>, or a pair of unspaced characters. */
 typedef struct {
-    const uint8_t *start;
-    size_t size;
+    size_t start, size;
     bool is_number;
 } Run;
 
-static int32_t find_runs(const Page *page, Run *runs) {
-    int32_t count = 0;
+/* Find the runs, and put their text into a buffer. */
+static Status find_runs(const Page *page, Run *runs, int32_t *count, Buffer *text) {
     for (int32_t i = 0; i < token_count(page) && i < RUNS_MAX; i++) {
         const Token *token = (const Token *)page->tokens.data + i;
         const Word *word = (const Word *)page->words.data + token->word;
         const uint8_t *at = key_at(&page->vocabulary, word->offset), *end = at + word->length;
-        while (at < end && count < RUNS_MAX) {
-            Run run = {at, 0, is_digit(*at)};
-            while (at < end && is_digit(*at) == run.is_number) at++;
-            while (run.is_number && run.start < at - 1 && *run.start == '0') run.start++;
-            run.size = (size_t)(at - run.start);
-            runs[count++] = run;
+        while (at < end && *count < RUNS_MAX) {
+            const uint8_t *start = at;
+            bool is_number = is_digit(*at), is_unspaced = *at == UNSPACED;
+            while (at < end && is_digit(*at) == is_number) at++;
+            while (is_number && start < at - 1 && *start == '0') start++;
+            Run run = {text->size, (size_t)(at - start) + 2, is_number};
+            if (is_unspaced) run.size -= 3;
+            if (!(is_unspaced || buffer_add(text, "<", 1)) ||
+                !buffer_add(text, start + is_unspaced, (size_t)(at - start) - is_unspaced) ||
+                !(is_unspaced || buffer_add(text, ">", 1)))
+                return NO_MEMORY;
+            runs[(*count)++] = run;
         }
     }
-    return count;
-}
-
-/* The numbers with spaces between, and what separates them from letters. */
-static bool join_numbers(const Run *runs, int32_t count, Buffer *text, bool *has_words) {
-    bool fits = true;
-    for (int32_t i = 0; i < count && fits; i++) {
-        *has_words = *has_words || !runs[i].is_number;
-        if (!runs[i].is_number) continue;
-        fits = (text->size == 0 || buffer_add(text, " ", 1)) &&
-               buffer_add(text, runs[i].start, runs[i].size);
-    }
-    return fits && buffer_add(text, "|", 1);
-}
-
-static Status count_window(const uint8_t *start, size_t size, Buffer *text, Map *map,
-                           int32_t *counts) {
-    size_t numbers = text->size;
-    int32_t number;
-    if (!buffer_add(text, start, size)) return NO_MEMORY;
-    Status status = map_number(map, murmur_64(text->data, text->size), &number);
-    text->size = numbers;
-    if (status == DONE) counts[number]++;
-    return status;
-}
-
-/* Count the windows of three characters of <word>, each with the numbers; or a pair of characters
- * of a script without spaces. */
-static Status count_windows(const Run *run, Buffer *text, Buffer *bordered, Map *map,
-                            int32_t *counts) {
-    size_t places[4] = {0}, place = 0;
-    if (*run->start == UNSPACED)
-        return count_window(run->start + 1, run->size - 1, text, map, counts);
-    bordered->size = 0;
-    if (!buffer_add(bordered, "<", 1) || !buffer_add(bordered, run->start, run->size) ||
-        !buffer_add(bordered, ">", 1))
-        return NO_MEMORY;
-    const uint8_t *letters = bordered->data;
-    for (size_t at = 1; at <= bordered->size; at++) {
-        if (at < bordered->size && (letters[at] & 0xC0) == 0x80) continue;
-        places[++place & 3] = at; /* where a character ends */
-        if (place < 3) continue;
-        size_t start = places[(place - 3) & 3];
-        Status status = count_window(letters + start, at - start, text, map, counts);
-        if (status != DONE) return status;
-    }
     return DONE;
+}
+
+/* What all features of a text begin with: the numbers with spaces between, and what separates them
+ * from letters. */
+static bool join_numbers(const Run *runs, int32_t count, const uint8_t *text, Buffer *joined) {
+    bool fits = true;
+    for (int32_t i = 0; i < count && fits; i++)
+        if (runs[i].is_number)
+            fits = (joined->size == 0 || buffer_add(joined, " ", 1)) &&
+                   buffer_add(joined, text + runs[i].start + 1, runs[i].size - 2);
+    return fits && buffer_add(joined, "|", 1);
+}
+
+/* Count the windows of three characters, or of all if there are fewer, each behind the numbers. */
+static Status count_windows(const uint8_t *at, const uint8_t *end, Buffer *feature, Map *map,
+                            int32_t *counts) {
+    size_t numbers = feature->size;
+    const uint8_t *stop = skip_characters(at, end, 3);
+    for (;; at = skip_characters(at, end, 1), stop = skip_characters(stop, end, 1)) {
+        int32_t number;
+        if (!buffer_add(feature, at, (size_t)(stop - at))) return NO_MEMORY;
+        Status status = map_number(map, murmur_64(feature->data, feature->size), &number);
+        feature->size = numbers;
+        if (status != DONE) return status;
+        counts[number]++;
+        if (stop == end) return DONE;
+    }
 }
 
 static Status add_letter_votes(const Page *page, Votes *votes, Arena *arena, int32_t *count) {
     size_t most = page->text.size < RUNS_MAX ? page->text.size + 1 : RUNS_MAX;
     Run *runs = arena_zeros(arena, most, sizeof *runs);
-    if (runs == NULL) return NO_MEMORY;
-    *count = find_runs(page, runs);
-    size_t windows = 1;
-    for (int32_t i = 0; i < *count; i++) windows += runs[i].size;
-    Map map;
-    int32_t *counts = arena_zeros(arena, windows, sizeof *counts);
-    if (!map_start(&map, arena, windows)) return NO_MEMORY;
-    Buffer text = {0}, bordered = {0};
+    Buffer text = {0}, feature = {0};
+    Map map = {0};
+    int32_t *counts = NULL;
+    Status status = runs == NULL ? NO_MEMORY : find_runs(page, runs, count, &text);
     bool has_words = false;
-    Status status = join_numbers(runs, *count, &text, &has_words) ? DONE : NO_MEMORY;
-    for (int32_t i = 0; i < *count && status == DONE; i++)
+    for (int32_t i = 0; i < *count; i++) has_words = has_words || !runs[i].is_number;
+    if (status == DONE) {
+        counts = arena_zeros(arena, text.size + 1, sizeof *counts);
+        bool fits = map_start(&map, arena, text.size + 1) &&
+                    join_numbers(runs, *count, text.data, &feature);
+        status = fits ? DONE : NO_MEMORY;
+    }
+    for (int32_t i = 0; i < *count && status == DONE; i++) {
+        const uint8_t *run = (const uint8_t *)text.data + runs[i].start;
         if (!runs[i].is_number || !has_words)
-            status = count_windows(runs + i, &text, &bordered, &map, counts);
+            status = count_windows(run, run + runs[i].size, &feature, &map, counts);
+    }
     for (uint32_t slot = 0; slot <= map.mask && status == DONE; slot++) {
         if (map.numbers[slot] == -1) continue;
         double weight = LETTER_WEIGHT * counts[map.numbers[slot]];
         add_weights(votes, map.keys[slot], weight, weight);
     }
     buffer_free(&text);
-    buffer_free(&bordered);
+    buffer_free(&feature);
     return status;
 }
 

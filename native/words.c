@@ -16,7 +16,7 @@ typedef struct {
     const Tables *tables;
     int32_t block, links;        /* the block, and how many links are open */
     size_t tokens;               /* so many, with all signs */
-    bool is_plain;               /* dates and telephone numbers get no sign */
+    bool is_title;               /* dates and telephone numbers get no sign */
     const uint8_t *start;        /* of the word in the text, or NULL */
     bool is_complex;             /* it has characters that do not fold alone */
     bool is_number;
@@ -89,19 +89,18 @@ static void add_character(Scanner *scanner, const uint8_t *at, uint32_t folded) 
         scanner->is_complex = true;
         return;
     }
-    uint8_t bytes[4];
-    size_t size = encode(folded, bytes);
-    for (size_t i = 0; i < size; i++) add_byte(scanner, bytes[i]);
+    for (; folded > 0; folded >>= 8) add_byte(scanner, (uint8_t)folded);
 }
 
 /* Add the ASCII letters from `at` on, and return the place behind them: most text is of these. */
 static const uint8_t *add_letters(Scanner *scanner, const uint8_t *at, const uint8_t *end) {
-    const uint8_t *letters = scanner->tables->letters, *start = at;
+    const uint32_t *fold = scanner->tables->fold;
+    const uint8_t *start = at;
     size_t length = scanner->length;
     uint32_t hash = scanner->hash;
-    for (; at < end && letters[*at] && length < WORD_MAX; at++) {
-        scanner->word[length++] = letters[*at];
-        hash = hash_add(hash, letters[*at]);
+    for (; at < end && *at < 0x80 && fold[*at] >= 'a' && length < WORD_MAX; at++) {
+        scanner->word[length++] = (uint8_t)fold[*at];
+        hash = hash_add(hash, (uint8_t)fold[*at]);
     }
     if (at == start) return at;
     if (scanner->start == NULL) scanner->start = start;
@@ -189,7 +188,7 @@ static Status read_text(Scanner *scanner) {
             continue;
         }
         bool is_plus = *at == '+';
-        if (!scanner->is_plain && at >= date &&
+        if (!scanner->is_title && at >= date &&
             (is_plus || (is_digit(*at) && (at == text || !is_digit(at[-1]))))) {
             const uint8_t *stop = is_plus ? phone_end(at, end) : date_end(at, end);
             if (stop != NULL) {
@@ -217,14 +216,14 @@ static Status read_text(Scanner *scanner) {
     return scanner->page->complex_runs.count == 0 ? DONE : UNSUPPORTED;
 }
 
-Status read_words(Page *page, const Tables *tables, bool is_plain) {
+static Status find_tokens(Page *page, const Tables *tables, bool is_title) {
     if (page->text.size > TEXT_MAX) return UNSUPPORTED;
     uint32_t slots = page->text.size < 2048 ? 128 : 2048;
     if (!table_start(&page->vocabulary, slots) || !table_start(&page->complex_runs, 64))
         return NO_MEMORY;
     size_t about = page->text.size / 5 < TOKENS_MAX ? page->text.size / 5 : TOKENS_MAX;
     if (!buffer_reserve(&page->tokens, about * sizeof(Token))) return NO_MEMORY;
-    Scanner scanner = {.page = page, .tables = tables, .block = -1, .is_plain = is_plain};
+    Scanner scanner = {.page = page, .tables = tables, .block = -1, .is_title = is_title};
     start_word(&scanner);
     Status status = read_text(&scanner);
     page->sign_count = (int32_t)scanner.tokens - token_count(page);
@@ -232,7 +231,7 @@ Status read_words(Page *page, const Tables *tables, bool is_plain) {
 }
 
 /* Find the blocks with words, and ignore the tokens that are no words. */
-Status count_words(Page *page) {
+static Status find_blocks(Page *page) {
     int32_t count = token_count(page), kept = 0, at = -1;
     Token *tokens = page->tokens.data;
     const Word *words = page->words.data;
@@ -264,4 +263,14 @@ Status count_words(Page *page) {
     page->block_count = at < 0 || page->blocks[at].words > 0.0 ? at + 1 : at;
     page->tokens.size = (size_t)kept * sizeof *tokens;
     return DONE;
+}
+
+Status read_words(Page *page, const Tables *tables, bool is_title) {
+    Status status = find_tokens(page, tables, is_title);
+    if (status == DONE)
+        status = split_complex_runs(page, tables, is_title ? tables->split_of_title
+                                                           : tables->split_complex);
+    if (status != DONE || is_title) return status;
+    find_kinds(page);
+    return find_blocks(page);
 }

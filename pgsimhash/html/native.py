@@ -10,10 +10,11 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Final, Literal
 
+import numpy as np
 from lxml import etree, html
 from lxml.html import HtmlElement
 
-from pgsimhash.hashing.tokens import complex_words, fold_table, is_mark, is_unspaced
+from pgsimhash.hashing.tokens import COMPLEX, complex_words, fold_table, is_mark, is_unspaced
 from pgsimhash.hashing.votes import bins_to_copy
 from pgsimhash.html import blocks, page_words, weights
 from pgsimhash.runtime.extension import is_built
@@ -121,11 +122,15 @@ def _tables() -> object:
         dict.fromkeys(blocks._HIDING, 1),
         blocks.flags_of({1 << bit: listed for bit, listed in words.items()}),
         {name.upper(): value for name, value in weights.COEFFICIENTS.items()},
-        fold_table().astype("=u4").tobytes(),
+        np.array(list(map(_utf8, fold_table().tolist())), dtype=np.uint32).tobytes(),
         bins_to_copy().astype("=i8").tobytes(),
         _words_of_run,
         _words_of_title,
     )
+
+
+def _utf8(code: int) -> int:
+    return code if code == COMPLEX else int.from_bytes(chr(code).encode(), "little")
 
 
 def _words_of_run(run: str) -> tuple[str, ...] | None:
