@@ -250,7 +250,9 @@ class _Writer:
         code: list[str] | None = None
         for part in parts:
             text, kind = (part, "") if isinstance(part, str) else part
-            if kind in ("opens", "closes"):
+            if not kind and code is None:
+                content = escape(" ".join(text.split()))
+            elif kind in ("opens", "closes"):
                 marks += 1 if kind == "opens" else -1
                 if text != "`":
                     (begun if kind == "opens" else line).append(text)
@@ -267,9 +269,9 @@ class _Writer:
                 space = text
                 continue
             else:
-                content = text if kind == "image" else escape(" ".join(text.split()))
-            if text[:1].isspace():
-                space = space or " "
+                content = text if kind == "image" else ""
+            if not space and text[:1].isspace():
+                space = " "
             if content:
                 line += (space if line else "", *begun, content)
                 begun.clear()
