@@ -10,7 +10,7 @@ from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pgsimhash.batch.originals import SAMPLE, default_distance, find_originals, first_originals
+from pgsimhash.batch.originals import SAMPLE, Original, find_originals
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.runtime import no_progress
 from pgsimhash.runtime.output import replacing
@@ -82,24 +82,20 @@ def dedup(
     reasons = Counter(cell.reason for cell in cells)
     if 0 < reasons["null"] == len(cells):
         raise invalid_argument(f"no row of {path} has {text!r}; name the column of the texts")
-    limit = default_distance(recipe) if distance is None else distance
-    originals = find_originals(cells, limit, jobs)
-    firsts = first_originals(originals)
-    keep = [original is None for original in originals]
+    originals = find_originals(cells, recipe, distance, jobs)
+    heads = {one.first for one in originals if one is not None}
     with _writer(path, output) as write:
-        kept = iter(keep)
+        kept = (one is None for one in originals)
         for rows, *_ in _chunks(path):
             write(rows, list(islice(kept, len(rows))))
-    sizes = Counter(firsts)
     if clusters is not None:
-        members = [row for row, first in enumerate(firsts) if sizes[first] > 1]
-        distances = [one and one.distance for one in (originals[row] for row in members)]
-        _write_clusters(clusters, path, id_column, members, firsts, distances)
+        clustered = {row: one for row, one in enumerate(originals) if one or row in heads}
+        _write_clusters(clusters, path, id_column, len(cells), clustered)
     return Outcome(
         rows=len(cells),
-        kept=sum(keep),
-        duplicates=len(keep) - sum(keep),
-        clusters=sum(size > 1 for size in sizes.values()),
+        kept=originals.count(None),
+        duplicates=len(cells) - originals.count(None),
+        clusters=len(heads),
         too_short=reasons["too_short"],
         without_text=reasons["null"],
         scheme=recipe.name,
@@ -200,33 +196,31 @@ def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]]
 
 
 def _write_clusters(
-    output: Path,
-    path: Path,
-    id_column: str | None,
-    members: Sequence[int],
-    firsts: Sequence[int],
-    distances: Sequence[int | None],
+    output: Path, path: Path, id_column: str | None, rows: int, members: dict[int, Original | None]
 ) -> None:
     """Write the ids of rows and of their first originals, in the form of the file."""
+    firsts = [one.first if one else row for row, one in members.items()]
+    distances = [one and one.distance for one in members.values()]
     with replacing(output) as file:
         if _is_parquet(path):
             parquet, source = _parquet(path)
-            pa, rows = parquet.pa, parquet.pa.array(range(len(firsts)), parquet.pa.int64())
+            pa = parquet.pa
+            ids = pa.array(range(rows), pa.int64())
             with parquet.translated_errors(path, "read"):
-                ids = source.read(columns=[id_column]).column(id_column) if id_column else rows
-                own = pa.array(members, pa.int64())
+                if id_column:
+                    ids = source.read(columns=[id_column]).column(id_column)
                 columns = {
-                    "cluster": ids.take(pa.array(firsts, pa.int64()).take(own)),
-                    "id": ids.take(own),
+                    "cluster": ids.take(pa.array(firsts, pa.int64())),
+                    "id": ids.take(pa.array(members, pa.int64())),
                     "distance": pa.array(distances, pa.uint8()),
                 }
             parquet.pq.write_table(pa.table(columns), file)
             return
-        names: Sequence[Any] = range(len(firsts))
+        names: Sequence[Any] = range(rows)
         if id_column:
             names = [name for _, values, _ in _chunks(path, id_column) for name in values]
-        for row, distance in zip(members, distances, strict=True):
-            member = {"cluster": names[firsts[row]], "id": names[row], "distance": distance}
+        for row, first, distance in zip(members, firsts, distances, strict=True):
+            member = {"cluster": names[first], "id": names[row], "distance": distance}
             line = f"{json.dumps(member, ensure_ascii=False)}\n"
             # Only half a character cannot be encoded; JSON has the same escapes as Python.
             file.write(line.encode(errors="backslashreplace"))

@@ -5,13 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeVar, cast
 
-from pgsimhash.batch.originals import (
-    SAMPLE,
-    Original,
-    default_distance,
-    find_originals,
-    first_originals,
-)
+from pgsimhash.batch.originals import SAMPLE, Original, find_originals
 from pgsimhash.errors import invalid_argument
 from pgsimhash.hashing.bits import check_distance
 from pgsimhash.pages.records import PageRecord
@@ -94,7 +88,6 @@ def mark_duplicates(
     sample = (cell for cell in cells[:: 1 + len(cells) // SAMPLE] if cell is not None)
     recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(sample))
     selectors = checked_selectors(recipe, Selectors(content, ignore))
-    limit = default_distance(recipe) if distance is None else distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
     rows = read_cells(cells, urls, kind, recipe, jobs, selectors)
@@ -106,7 +99,8 @@ def mark_duplicates(
             message = f"{too_short(short, known, recipe)}; only equal ones are marked"
         warnings.warn(message, stacklevel=2)
 
-    originals = find_originals(rows, limit, jobs, verify=verify)
+    originals = find_originals(rows, recipe, distance, jobs, verify=verify)
+    firsts = [one.first if one else row for row, one in enumerate(originals)]
     label = nw.Int64() if names is None else names.dtype
     columns: dict[str, tuple[Any, list[Any]]] = {
         "simhash": (nw.UInt64(), [row.simhash for row in rows]),
@@ -114,7 +108,7 @@ def mark_duplicates(
         "duplicate_of": (label, [one and labels[one.row] for one in originals]),
         "distance": (nw.Int64(), [one and one.distance for one in originals]),
         "reason": (nw.String(), list(map(_reason, originals, rows))),
-        "cluster": (label, [labels[row] for row in first_originals(originals)]),
+        "cluster": (label, [labels[row] for row in firsts]),
     }
     series = (_series(native, name, *column) for name, column in columns.items())
     return cast(Frame, native.with_columns(*series).to_native())

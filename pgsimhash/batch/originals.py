@@ -19,23 +19,27 @@ _NONE: Final = (1 << 62) - 1  # more than any distance and place
 
 
 class Original(NamedTuple):
-    """The distance of the original, and its row."""
+    """The distance of the original, its row, and that of the first original, which has none."""
 
     distance: int
     row: int
-
-
-def default_distance(scheme: Scheme) -> int:
-    """Return the default distance of a search in memory, which costs less than in a collection."""
-    if scheme == TEXT_SCHEME:
-        return 12
-    return 11 if scheme == SHORT_SCHEME else scheme.distance
+    first: int
 
 
 def find_originals(
-    cells: Sequence[Cell], limit: int, jobs: int = 1, *, verify: bool = True
+    cells: Sequence[Cell],
+    scheme: Scheme,
+    distance: int | None = None,
+    jobs: int = 1,
+    *,
+    verify: bool = True,
 ) -> list[Original | None]:
-    """Return the original of each row, or None: the nearest earlier one, of several the first."""
+    """Return the original of each row, or None: the nearest earlier one, of several the first.
+
+    The default distance is above that of collections, where a search costs more.
+    """
+    if distance is None:
+        distance = {TEXT_SCHEME.name: 12, SHORT_SCHEME.name: 11}.get(scheme.name, scheme.distance)
     numbers: dict[str | tuple[int, int | None], int] = {}
     firsts: list[int] = []  # the first row of each distinct text or pair of simhash and signature
     of_rows: list[int | None] = []
@@ -44,17 +48,20 @@ def find_originals(
         of_rows.append(numbers.setdefault(key, len(firsts)) if key else None)
         if of_rows[-1] == len(firsts):
             firsts.append(row)
-    nearest = _nearest([cells[row] for row in firsts], limit, jobs, verify)
-
-    def original(row: int, number: int | None) -> Original | None:
-        if number is None:
-            return None
-        best = int(nearest[number])
-        if firsts[number] < row:  # an equal row is earlier
+    nearest = _nearest([cells[row] for row in firsts], distance, jobs, verify).tolist()
+    originals: list[Original | None] = []
+    for row, number in enumerate(of_rows):
+        best = _NONE if number is None else nearest[number]
+        if number is not None and firsts[number] < row:  # an equal row is earlier
             best = min(best, number)
-        return None if best == _NONE else Original(best >> _PLACE_BITS, firsts[best & _PLACES])
-
-    return [original(row, number) for row, number in enumerate(of_rows)]
+        if best == _NONE:
+            originals.append(None)
+            continue
+        earlier = firsts[best & _PLACES]
+        above = originals[earlier]
+        first = earlier if above is None else above.first
+        originals.append(Original(best >> _PLACE_BITS, earlier, first))
+    return originals
 
 
 def _nearest(cells: Sequence[Cell], limit: int, jobs: int, verify: bool) -> NDArray[np.int64]:
@@ -85,11 +92,3 @@ def _nearest(cells: Sequence[Cell], limit: int, jobs: int, verify: bool) -> NDAr
         keys = bits[matches] << _PLACE_BITS | earlier[matches]
         np.minimum.at(nearest, later[matches], keys)
     return nearest
-
-
-def first_originals(originals: Sequence[Original | None]) -> list[int]:
-    """Return the row of the first original of each row, its own if it has none."""
-    firsts: list[int] = []
-    for row, original in enumerate(originals):
-        firsts.append(row if original is None else firsts[original.row])
-    return firsts
