@@ -89,10 +89,9 @@ def explain(
 
 @analyse.command()
 @click.argument("url")
-@click.option(
-    "--diff/--no-diff", default=True, show_default=True,
-    help="Whether to compare the words too, of stored Markdown.",
-)  # fmt: skip
+@options.value(
+    "--diff/--no-diff", "Whether to compare the words too, of stored Markdown.", default=True
+)
 @options.html_page
 @options.with_store
 def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -> None:
@@ -163,12 +162,8 @@ def crawls(
 @options.distance("the collection's")
 @options.clusters
 @options.html_page
-@click.option(
-    "--clusters",
-    type=click.IntRange(min=0),
-    default=12,
-    show_default=True,
-    help="How many clusters to show, the biggest.",
+@options.value(
+    "--clusters", "How many clusters to show, the biggest.", click.IntRange(min=0), default=12
 )
 @options.with_store
 def report(store: pgsimhash.Store, output: Path | None, **grouping: Any) -> None:
@@ -295,20 +290,19 @@ def clusters(
 
 @analyse.command()
 @click.argument("pairs", type=options.INPUT_FILE)
-@click.option(
+@options.value(
     "--pages",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="Where the pages of PAIRS are: a folder, JSON lines or a WARC archive. By default the "
+    "Where the pages of PAIRS are: a folder, JSON lines or a WARC archive. By default the "
     "folder of PAIRS, and its subfolder pages.",
+    click.Path(exists=True, path_type=Path),
+    multiple=True,
 )
 @options.scheme(f"the collection's, else {DEFAULT_NAME}")
-@click.option(
+@options.value(
     "--precision",
-    type=click.FloatRange(0, 1),
+    "The minimum precision of the recommended distance.",
+    click.FloatRange(0, 1),
     default=0.999,
-    show_default=True,
-    help="The minimum precision of the recommended distance.",
 )
 @options.one_collection("The collection of the pages of PAIRS, which are its URLs.")
 @options.dsn

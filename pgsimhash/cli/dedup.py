@@ -14,25 +14,20 @@ from pgsimhash.runtime.machine import usable_cores
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "-o",
-    "--output",
+    *("-o", "--output"),
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write the kept rows to this file, Parquet or JSON lines as FILE.",
 )
-@click.option(
-    "--clusters",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a row for each text that has a near-duplicate: cluster, id, distance.",
+@options.value(
+    "--clusters FILE",
+    "Write a row for each text that has a near-duplicate: cluster, id, distance.",
+    click.Path(path_type=Path),
 )
+@options.value("--text COLUMN", "The column of the texts.", default="text")
 @click.option(
-    "--text", metavar="COLUMN", default="text", show_default=True, help="The column of the texts."
-)
-@click.option(
-    "--id",
-    "id_column",
+    *("--id", "id_column"),
     metavar="COLUMN",
     help="The column whose values name the rows; by default their number, from 0.",
 )

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -73,21 +73,26 @@ def flag(name: str, help_text: str) -> Option:
     return click.option(name, is_flag=True, help=help_text)
 
 
+def value(usage: str, help_text: str, kind: Any = None, **more: Any) -> Option:
+    """Return an option with a value, by its name and what stands for the value: ``--into NAME``."""
+    name, _, metavar = usage.partition(" ")
+    more = {"show_default": True, **more}
+    return click.option(name, type=kind, metavar=metavar or None, help=help_text, **more)
+
+
 def switch(name: str, help_text: str, default: str | None = None) -> Option:
     """Return ``--name`` and ``--no-name``; ``default`` describes what None means."""
-    names = f"--{name}/--no-{name}"
-    return click.option(names, default=None, show_default=default or False, help=help_text)
+    return value(f"--{name}/--no-{name}", help_text, default=None, show_default=default)
 
 
 def number(name: str, help_text: str, default: str | None = None) -> Option:
     """Return an option with an integer; ``default`` describes what None means."""
-    kind = click.IntRange(1, NUMBER_MAX)
-    return click.option(name, type=kind, metavar="N", show_default=default or False, help=help_text)
+    return value(f"{name} N", help_text, click.IntRange(1, NUMBER_MAX), show_default=default)
 
 
 def age(name: str, help_text: str) -> Option:
     """Return an option with an age, such as 90d or 12h."""
-    return click.option(name, metavar="AGE", callback=checked(parse_age), help=help_text)
+    return value(f"{name} AGE", help_text, callback=checked(parse_age))
 
 
 def _selectors(name: str, help_text: str) -> Option:
@@ -95,7 +100,7 @@ def _selectors(name: str, help_text: str) -> Option:
         check_selectors(name, text)
         return text
 
-    return click.option(name, metavar="CSS", callback=checked(check), help=help_text)
+    return value(f"{name} CSS", help_text, callback=checked(check))
 
 
 def _in_a_folder(name: str) -> Path:
@@ -106,8 +111,7 @@ def _in_a_folder(name: str) -> Path:
 
 
 html_page: Final = click.option(
-    "-o",
-    "--output",
+    *("-o", "--output"),
     type=click.Path(dir_okay=False, writable=True),
     callback=checked(_in_a_folder),
     help="Write an HTML page to this file.",
@@ -116,14 +120,13 @@ html_page: Final = click.option(
 
 def parquet(content: str) -> Option:
     """Return ``--parquet``; ``content`` describes the file."""
-    help_text = f"Write {content}, as Parquet (extra parquet)."
-    return click.option("--parquet", metavar="FILE", help=help_text)
+    return value("--parquet FILE", f"Write {content}, as Parquet (extra parquet).")
 
 
 def scheme(default: str) -> Option:
     """Return ``--scheme``; ``default`` describes its default."""
     help_text = f"The scheme that computes simhashes; by default {default}."
-    return click.option("--scheme", type=click.Choice(BUILT_IN), help=help_text)
+    return value("--scheme", help_text, click.Choice(BUILT_IN))
 
 
 class _Distance(click.IntRange):
@@ -137,12 +140,9 @@ class _Distance(click.IntRange):
 
 def distance(default: str) -> Option:
     """Return ``--distance``; ``default`` describes its default."""
-    return click.option(
-        "--distance",
-        type=_Distance(0, DEFAULT_LAYOUT.distances[-1]),
-        show_default=default,
-        help="The largest number of differing bits, or close (1) or loose (6).",
-    )
+    help_text = "The largest number of differing bits, or close (1) or loose (6)."
+    kind = _Distance(0, DEFAULT_LAYOUT.distances[-1])
+    return value("--distance", help_text, kind, show_default=default)
 
 
 def _all_of(*options: Option) -> Option:
@@ -163,33 +163,18 @@ def _use_schema(context: click.Context, option: click.Parameter, value: str | No
 
 
 dsn: Final = _all_of(
-    click.option(
-        "--dsn",
-        metavar="DSN",
-        help="The PostgreSQL server, such as postgresql://user@host/database; by default "
+    value(
+        "--dsn DSN",
+        "The PostgreSQL server, such as postgresql://user@host/database; by default "
         "PGSIMHASH_DSN, DATABASE_URL or libpq's variables (PGHOST ...), else the embedded server.",
     ),
-    click.option(
-        "--schema",
-        metavar="NAME",
+    value(
+        "--schema NAME",
+        f"The schema of the tables; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
         callback=_use_schema,
         expose_value=False,
-        help=f"The schema of the tables; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
     ),
 )
-
-
-def with_connection(command: Command) -> Command:
-    """Add :data:`dsn`; the command gets a connection to the server as its first argument."""
-
-    @wraps(command)
-    def with_open_connection(*arguments: Any, dsn: str | None, **options: Any) -> None:
-        from pgsimhash.schema.deployed import checked_connection
-
-        with checked_connection(dsn) as connection:
-            command(connection, *arguments, **options)
-
-    return dsn(with_open_connection)
 
 
 def known_collections(
@@ -214,54 +199,63 @@ def known_collections(
 
 def one_collection(help_text: str, **default: Any) -> Option:
     """Return ``--collection``."""
-    return click.option("--collection", shell_complete=known_collections, help=help_text, **default)
+    return value("--collection", help_text, shell_complete=known_collections, **default)
 
 
 collection_and_dsn: Final = _all_of(
-    one_collection("The collection to use.", default=DEFAULT_COLLECTION, show_default=True),
-    dsn,
+    one_collection("The collection to use.", default=DEFAULT_COLLECTION), dsn
 )
 
 
-def _with_open_store(argument: str, *added: Option) -> Option:
-    """Return an option that adds these; the command gets the open store as its first argument."""
+def _with_opened(opening: Callable[[dict[str, Any]], Any], *added: Option) -> Option:
+    """Return an option that adds these; the command gets what is opened as its first argument."""
 
     def add(command: Command) -> Command:
         @wraps(command)
-        def with_open_store(*arguments: Any, dsn: str | None, **options: Any) -> None:
-            with connect(dsn, collection=options.pop(argument), create=False) as store:
-                command(store, *arguments, **options)
+        def with_opened(*arguments: Any, **given: Any) -> None:
+            with opening(given) as opened:
+                command(opened, *arguments, **given)
 
-        return _all_of(*added)(with_open_store)
+        return _all_of(*added)(with_opened)
 
     return add
 
 
-with_store: Final = _with_open_store("collection", collection_and_dsn)
+def _connection(given: dict[str, Any]) -> Any:
+    from pgsimhash.schema.deployed import checked_connection
+
+    return checked_connection(given.pop("dsn"))
 
 
-def with_named_store(argument: str) -> Option:
+def _store(given: dict[str, Any], name: str = "collection", create: bool | None = False) -> Any:
+    return connect(given.pop("dsn"), collection=given.pop(name), create=create)
+
+
+with_connection: Final = _with_opened(_connection, dsn)
+with_store: Final = _with_opened(_store, collection_and_dsn)
+with_new_store: Final = _with_opened(partial(_store, create=None), collection_and_dsn)
+"""That of :data:`with_store`, which creates the default collection."""
+
+
+def with_named_store(name: str) -> Option:
     """Return :data:`with_store` for a collection that an argument names."""
-    return _with_open_store(
-        argument, click.argument(argument, shell_complete=known_collections), dsn
-    )
+    argument = click.argument(name, shell_complete=known_collections)
+    return _with_opened(partial(_store, name=name), argument, dsn)
 
 
 clusters: Final = _all_of(
-    click.option(
+    value(
         "--linkage",
-        type=click.Choice(LINKAGES),
+        "single follows chains of pairs; in complete clusters every pair is within it.",
+        click.Choice(LINKAGES),
         default="single",
-        show_default=True,
-        help="single follows chains of pairs; in complete clusters every pair is within it.",
     ),
-    click.option(
+    value(
         "--canonical",
-        type=click.Choice(list(RULES)),
+        "How to choose the page that represents a cluster; repeat to break ties.",
+        click.Choice(list(RULES)),
         multiple=True,
         default=CANONICAL,
-        show_default=True,
-        help="How to choose the page that represents a cluster; repeat to break ties.",
     ),
 )
 
@@ -273,11 +267,11 @@ cut: Final = _all_of(
 match: Final = _all_of(
     distance("the collection's, 8"),
     switch("verify", "Whether the signatures of both pages must also agree.", "verify"),
-    click.option(
+    value(
         "--scope",
-        type=click.Choice(SCOPES),
+        "Compare with the page's host, the collection, or all collections of its scheme.",
+        click.Choice(SCOPES),
         show_default="collection",
-        help="Compare with the page's host, the collection, or all collections of its scheme.",
     ),
     number(
         "--window-size",

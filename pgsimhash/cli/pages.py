@@ -38,36 +38,30 @@ _LABEL_MAX: Final = 200
 @options.match
 @options.jobs
 @options.scheme(f"the collection's, else {DEFAULT_NAME}")
-@click.option(
-    "--max-bytes",
-    type=click.IntRange(1),
-    default=MAX_BYTES,
-    show_default=True,
-    help="The size limit; a larger page fails.",
+@options.value(
+    "--max-bytes", "The size limit; a larger page fails.", click.IntRange(1), default=MAX_BYTES
 )
-@click.option(
+@options.value(
     "--page-seconds",
-    type=click.FloatRange(0, min_open=True),
-    help="The time limit for reading a page; a slower page fails. By default 30 if several "
+    "The time limit for reading a page; a slower page fails. By default 30 if several "
     "processes read pages, and no limit (inf) if one does.",
+    click.FloatRange(0, min_open=True),
 )
-@click.option(
-    "--page-memory",
-    type=click.IntRange(1),
-    metavar="MB",
-    help="The memory limit of a process that reads pages, including some 100 MB that it always"
+@options.value(
+    "--page-memory MB",
+    "The memory limit of a process that reads pages, including some 100 MB that it always"
     " needs; a page that needs more fails. By default there is no limit. Linux only.",
+    click.IntRange(1),
 )
 @options.parquet("the verdicts to this file too")
 @options.flag("--list-skipped", "Also print a JSON line for each skipped file and record.")
-@click.option(
-    "--base-url",
-    metavar="URL",
-    help="The URL of a folder PATH, such as that of wget -r -nH, for the URLs of its HTML files.",
+@options.value(
+    "--base-url URL",
+    "The URL of a folder PATH, such as that of wget -r -nH, for the URLs of its HTML files.",
 )
 @options.flag("--reread", "Also read files that are stored and were not modified since.")
 @options.flag("--create", "Create the collection if it does not exist.")
-@click.option("--label", help="The label of the run; by default the command.")
+@options.value("--label", "The label of the run; by default the command.")
 @options.collection_and_dsn
 def ingest(
     paths: tuple[str, ...],
@@ -138,7 +132,7 @@ def _print_skipped(skipped: Skipped) -> None:
 
 @click.command()
 @click.argument("file", type=options.INPUT_FILE)
-@click.option("--url", help="The URL of the page; by default the file's.")
+@options.value("--url", "The URL of the page; by default the file's.")
 @options.match
 @options.with_store
 def decide(store: pgsimhash.Store, file: str, url: str | None, **settings: Any) -> None:
@@ -226,13 +220,12 @@ def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Cou
 @click.command()
 @click.argument("what", metavar="FILE|SIMHASH|URL")
 @options.distance("the collection's")
-@click.option(
+@options.value(
     "--verify/--no-verify",
+    "Whether the signatures of both pages must also agree, for a FILE or a URL.",
     default=True,
-    show_default=True,
-    help="Whether the signatures of both pages must also agree, for a FILE or a URL.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the nearest N.")
+@options.value("--limit N", "Only the nearest N.", click.IntRange(min=1))
 @options.with_store
 def find(store: pgsimhash.Store, what: str, verify: bool, **limits: Any) -> None:
     """Find known pages near a page or a simhash.

@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 @click.option(
     "--from", "since", metavar="REVISION", help="With --sql: upgrade a schema from REVISION."
 )
-@click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
+@options.value("--downgrade REVISION", "Go back to REVISION; base drops all tables.")
 @options.yes
-@click.option(
-    "--layout",
-    type=click.Choice(list(LAYOUTS)),
-    help="The layout of a new schema; by default 22+21+21.",
+@options.value(
+    "--layout", "The layout of a new schema; by default 22+21+21.", click.Choice(list(LAYOUTS))
 )
 @options.flag(
     "--citus", "Let Citus keep a new schema on one of its nodes; the DSN is the coordinator's."
@@ -237,17 +235,15 @@ def rename(store: pgsimhash.Store, new: str, swap: bool) -> None:
 
 @collection.command()
 @options.with_named_store("name")
-@click.option(
-    "--into",
-    metavar="NAME",
-    help="The old collection's new name, by default NAME-2; with --into-schema the new "
+@options.value(
+    "--into NAME",
+    "The old collection's new name, by default NAME-2; with --into-schema the new "
     "collection's, by default the same.",
 )
-@click.option(
-    "--into-schema",
-    metavar="NAME",
+@options.value(
+    "--into-schema NAME",
+    "Create the new collection in this schema, which may have another layout.",
     callback=options.checked(check_schema_name),
-    help="Create the new collection in this schema, which may have another layout.",
 )
 @options.scheme("as before; another one fingerprints the stored Markdown")
 @_markdown_option("as before")

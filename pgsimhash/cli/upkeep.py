@@ -26,8 +26,8 @@ _urls_option = options.flag(
 
 
 @click.command()
-@click.option("--url", help="Delete all versions of one page.")
-@click.option("--host", help="Delete all pages of a host.")
+@options.value("--url", "Delete all versions of one page.")
+@options.value("--host", "Delete all pages of a host.")
 @_urls_option
 @options.with_store
 def delete(store: pgsimhash.Store, url: str | None, host: str | None, urls: bool) -> None:
@@ -110,12 +110,11 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
 
 @click.command()
 @click.argument("urls", metavar="[URL URL]", nargs=-1)
-@click.option("--same", is_flag=True, help="Must-link: they are duplicates.")
-@click.option("--different", is_flag=True, help="Cannot-link: they are not duplicates.")
-@click.option("--remove", is_flag=True, help="Remove the mark.")
+@options.flag("--same", "Must-link: they are duplicates.")
+@options.flag("--different", "Cannot-link: they are not duplicates.")
+@options.flag("--remove", "Remove the mark.")
 @click.option(
-    "--from",
-    "source",
+    *("--from", "source"),
     metavar="FILE",
     help="Mark the pairs of a CSV file with the columns a, b and label (same or different).",
 )
@@ -198,27 +197,26 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     "Expire versions that were not seen for this long, if expire follows policies.",
 )
 @options.age("--refetch-after", "When after it was last seen to fetch a page again, or always.")
-@click.option(
+@options.value(
     "--ignore-parameters",
-    help="URL parameters that do not matter, such as ref,utm_*: should-fetch answers without them.",
+    "URL parameters that do not matter, such as ref,utm_*: should-fetch answers without them.",
 )
 @options.number(
     "--sample-every", "Of how many URLs that differ only in these one is fetched anyway.", "100"
 )
-@options.collection_and_dsn
-def set_policy(pattern: str, collection: str, dsn: str | None, **settings: Any) -> None:
+@options.with_new_store
+def set_policy(store: pgsimhash.Store, pattern: str, **settings: Any) -> None:
     """Set the policy of a pattern; other settings stay. Prints it as a JSON line.
 
     With --content or --ignore, it also says how many stored pages will be read differently.
     """
-    with pgsimhash.connect(dsn, collection=collection) as store:
-        terminal.record(store.set_policy(pattern, **settings).as_json())
-        if settings["content"] is not None or settings["ignore"] is not None:
-            count = store.count_reread(pattern)
-            show.message(
-                f"{count:,} stored pages of this host will be read by other selectors when they "
-                "are fetched again; pgsimhash ingest --reread reads files again."
-            )
+    terminal.record(store.set_policy(pattern, **settings).as_json())
+    if settings["content"] is not None or settings["ignore"] is not None:
+        count = store.count_reread(pattern)
+        show.message(
+            f"{count:,} stored pages of this host will be read by other selectors when they "
+            "are fetched again; pgsimhash ingest --reread reads files again."
+        )
 
 
 @policy.command()
