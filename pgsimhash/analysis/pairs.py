@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.hashing.bits import format_simhash, from_bigint
+from pgsimhash.hashing.bits import from_bigint
+from pgsimhash.pages.records import JsonRecord
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
@@ -40,32 +41,17 @@ _COLUMNS: Final = ("a", "b", "label")
 _DELIMITERS: Final = (",", ";", "\t")
 
 
-class PairedPage(NamedTuple):
-    """One page of a pair."""
+@dataclass(frozen=True, slots=True)
+class PagePair(JsonRecord):
+    """Two pages by their URLs, and their distance in bits."""
 
-    url: str
-    title: str | None
-    simhash: int
-
-
-class PagePair(NamedTuple):
-    """Two pages, and their distance in bits."""
-
-    a: PairedPage
-    b: PairedPage
+    a: str
+    b: str
     distance: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values, simhashes as 16 hex digits."""
-        return {
-            "a": self.a.url,
-            "b": self.b.url,
-            "distance": self.distance,
-            "a_title": self.a.title,
-            "b_title": self.b.title,
-            "a_simhash": format_simhash(self.a.simhash),
-            "b_simhash": format_simhash(self.b.simhash),
-        }
+    a_title: str | None
+    b_title: str | None
+    a_simhash: int
+    b_simhash: int
 
 
 def page_pairs(
@@ -97,10 +83,10 @@ def _sharing(calls: Calls) -> Iterator[PagePair]:
     with closing(calls.stream("clusters", simhashes=[], clusters=[])) as rows:
         for simhash, members in groupby(rows, key=itemgetter(0)):
             value = from_bigint(simhash)
-            pages = (PairedPage(url, title, value) for _, _, url, _, _, title, *_ in members)
-            first = next(pages)
-            for other in pages:
-                yield PagePair(first, other, 0)
+            pages = ((url, title) for _, _, url, _, _, title, *_ in members)
+            first, first_title = next(pages)
+            for url, title in pages:
+                yield PagePair(first, url, 0, first_title, title, value, value)
 
 
 def _as_pages(calls: Calls, chunk: Pairs) -> Iterator[PagePair]:
@@ -108,13 +94,12 @@ def _as_pages(calls: Calls, chunk: Pairs) -> Iterator[PagePair]:
     for start in range(0, len(chunk.low), _PAIRS):
         low, high, distances = (column[start : start + _PAIRS] for column in chunk)
         signed = np.unique(np.concatenate((low, high))).view(np.int64).tolist()
-        first = {
-            from_bigint(simhash): PairedPage(url, title, from_bigint(simhash))
-            for simhash, url, title in calls.fetch("first_pages", simhashes=signed)
-        }
+        rows = calls.fetch("first_pages", simhashes=signed)
+        first = {from_bigint(simhash): page for simhash, *page in rows}
         for a, b, bits in zip(low.tolist(), high.tolist(), distances.tolist(), strict=True):
             if a in first and b in first:
-                yield PagePair(first[a], first[b], bits)
+                (url, title), (other, other_title) = first[a], first[b]
+                yield PagePair(url, other, bits, title, other_title, a, b)
 
 
 @dataclass(frozen=True, slots=True)

@@ -464,7 +464,7 @@ def json_values(record: object, *names: str) -> dict[str, Any]:
     """Return attributes as JSON values: simhashes as hex digits, times in ISO 8601 or seconds."""
     values = {name: getattr(record, name) for name in names}
     for name, value in values.items():
-        if name == "simhash" and value is not None:
+        if name.endswith("simhash") and value is not None:
             values[name] = format_simhash(value)
         elif isinstance(value, datetime):
             values[name] = value.isoformat()

@@ -20,9 +20,9 @@ from tests.store.read.test_clusters import FAR, fill
 def found(store: Store, distance: int) -> list[tuple[str, str, int]]:
     pairs = list(analysis.page_pairs(store, distance))
     for pair in pairs:
-        assert (pair.a.simhash ^ pair.b.simhash).bit_count() == pair.distance <= distance
+        assert (pair.a_simhash ^ pair.b_simhash).bit_count() == pair.distance <= distance
     return [
-        (pair.a.url.removeprefix("https://"), pair.b.url.removeprefix("https://"), pair.distance)
+        (pair.a.removeprefix("https://"), pair.b.removeprefix("https://"), pair.distance)
         for pair in pairs
     ]
 
