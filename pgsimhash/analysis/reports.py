@@ -4,9 +4,10 @@ The number of statements and the size of each result are bounded; the database c
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -136,38 +137,25 @@ class ChangedPage(NamedTuple):
     last: Version
 
 
-class Member(NamedTuple):
-    """A page of a cluster, and its bits from the canonical page."""
-
-    page: ClusterPage
-    distance: int
-
-
 class ClusterView(NamedTuple):
     """A cluster of ``size`` pages: the canonical page, and the pages farthest from it.
 
-    ``blocks`` compares the text of the first two, if the collection keeps Markdown.
+    ``members`` are these and their bits from the canonical page. ``blocks`` compares the text of
+    the first two, if the collection keeps Markdown.
     """
 
     size: int
     canonical: ClusterPage
-    members: tuple[Member, ...]
+    members: list[tuple[int, ClusterPage]]
     one_title: bool
     blocks: tuple[BlockPair, ...] = ()
 
 
-class LinkingPage(NamedTuple):
-    """A page, and the URL that it names as canonical, if any."""
-
-    url: str
-    canonical_url: str | None
-
-
 class CanonicalFigures(NamedTuple):
-    """The number of pages with each of the :data:`PROBLEMS`, and the first of them."""
+    """The number of pages with each of the :data:`PROBLEMS`, and the first with their links."""
 
     pages: dict[str, int]
-    examples: dict[str, list[LinkingPage]]
+    examples: dict[str, list[tuple[str, str | None]]]
 
     def add(self, cluster: Cluster, distance: int) -> None:
         """Count the pages of a cluster; those with other content are counted by the database."""
@@ -175,8 +163,7 @@ class CanonicalFigures(NamedTuple):
             if problem not in ("noindex", "other_content"):
                 self.pages[problem] += len(pages)
                 room = _EXAMPLES - len(self.examples[problem])
-                shown = (LinkingPage(page.url, page.canonical_url) for page in pages[:room])
-                self.examples[problem] += shown
+                self.examples[problem] += [(page.url, page.canonical_url) for page in pages[:room]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,15 +238,12 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the collection's counters as JSON values, and the other figures as "report"."""
-        figures = (
-            *("made_at", "distance", "linkage", "pages", "copies", "noindex", "html_bytes"),
-            *("copy_bytes", "all_hosts", "all_runs", "all_clusters", "clustered_pages"),
-            "all_changed",
-        )
+        numbers = [each.name for each in fields(self) if each.type is int]
+        numbers.remove("copy_hosts")
         return {
             **self.status.as_json(),
             "report": {
-                **json_values(self, *figures),
+                **json_values(self, "made_at", "linkage", *numbers),
                 "causes": [{"name": each.name, "copies": each.copies} for each in self.causes],
                 "hosts": [
                     {
@@ -318,7 +302,7 @@ def report(
         all_clusters = clusters_of(calls, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, limit, clusters, links)
         others = calls.fetch("canonical_elsewhere", distance=limit, max_rows=_EXAMPLES)
-        links.examples["other_content"].extend(LinkingPage(*row[1:3]) for row in others)
+        links.examples["other_content"].extend(row[1:3] for row in others)
         counts["other_content"] = others[0][-1] if others else 0
         return Report(
             status=status,
@@ -333,7 +317,7 @@ def report(
             nearest=_nearest(calls, limit, simhashes, alone, figures["pages"]),
             # One cluster after the other, to hold few whole texts at a time.
             clusters=[
-                view._replace(blocks=_blocks(calls, view.canonical.url, view.members[0].page.url))
+                view._replace(blocks=_blocks(calls, view.canonical.url, view.members[0][1].url))
                 for view in views
             ],
             all_clusters=number,
@@ -397,25 +381,21 @@ def _biggest(
 ) -> tuple[list[ClusterView], int, int]:
     """Return the biggest clusters and the numbers of clusters and pages; count all in ``links``."""
     number = pages = 0
-
-    def views() -> Iterator[ClusterView]:
-        nonlocal number, pages
-        for cluster in clusters:
-            links.add(cluster, distance)
-            number += 1
-            pages += len(cluster.pages)
-            best = cluster.canonical
-            others = (
-                Member(page, hamming_distance(page.simhash, best.simhash))
-                for page in cluster.pages
-                if page is not best
-            )
-            farthest = heapq.nlargest(_MEMBERS, others, key=lambda one: one.distance)
-            one_title = len({page.title for page in cluster.pages}) == 1
-            yield ClusterView(len(cluster.pages), best, tuple(farthest), one_title)
-
-    biggest = heapq.nlargest(max(count, 1), views(), key=lambda view: view.size)
-    return biggest[:count], number, pages
+    biggest: list[ClusterView] = []
+    for cluster in clusters:
+        links.add(cluster, distance)
+        size, best = len(cluster.pages), cluster.canonical
+        number += 1
+        pages += size
+        others = [
+            (hamming_distance(page.simhash, best.simhash), page)
+            for page in cluster.pages
+            if page is not best
+        ]
+        farthest = heapq.nlargest(_MEMBERS, others, key=itemgetter(0))
+        view = ClusterView(size, best, farthest, len({page.title for page in cluster.pages}) == 1)
+        biggest = sorted([*biggest, view], key=lambda view: -view.size)[:count]
+    return biggest, number, pages
 
 
 def _blocks(calls: Calls, *urls: str) -> tuple[BlockPair, ...]:

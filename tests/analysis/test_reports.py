@@ -37,8 +37,8 @@ def test_copies_are_counted_once_however_many_versions_they_have(sampled: Store)
     assert (before.pages, before.copies) == (status.urls, status.duplicates)
     assert before.copy_bytes == status.duplicate_bytes > 0
     # A new version of a copy, which is a copy too.
-    (copy, *_) = [page for page in before.clusters[0].members if page.distance]
-    sampled.add_page(copy.page.url, before.clusters[0].canonical.simhash)
+    (copy, *_) = [page for bits, page in before.clusters[0].members if bits]
+    sampled.add_page(copy.url, before.clusters[0].canonical.simhash)
     report = analysis.report(sampled)
     assert (report.status.pages, report.pages) == (status.pages + 1, status.urls)
     assert report.copies == before.copies
@@ -149,15 +149,15 @@ def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
     sizes = [cluster.size for cluster in report.clusters]
     assert sizes == sorted((len(cluster.pages) for cluster in found), reverse=True)
     for cluster in report.clusters:
-        urls = [cluster.canonical.url, *(member.page.url for member in cluster.members)]
+        urls = [cluster.canonical.url, *(page.url for _, page in cluster.members)]
         assert len(urls) == min(cluster.size, 5)
         assert cluster.canonical.url == min(urls, key=len)
-        distances = [member.distance for member in cluster.members]
+        distances = [bits for bits, _ in cluster.members]
         assert distances == sorted(distances, reverse=True)
     page = report_page(report)
     # The correction of a false match is ready to copy.
     (cluster, *_) = report.clusters
-    marked = f"{cluster.canonical.url} {cluster.members[0].page.url}"
+    marked = f"{cluster.canonical.url} {cluster.members[0][1].url}"
     assert f"pgsimhash mark {marked} --different --collection sample</code>" in page
 
 
@@ -233,7 +233,7 @@ def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) 
     assert report.canonical_links.pages == counted
     assert report.as_json()["report"]["canonical_links"] == counted
     shown = report.canonical_links.examples
-    assert {name: [page.url for page in pages] for name, pages in shown.items()} == problems
+    assert {name: [url for url, _ in pages] for name, pages in shown.items()} == problems
     page = report_page(report)
     assert "<b>2</b> pages name a canonical page that is neither stored nor a copy" in page
     assert "https://c.example/" in page
