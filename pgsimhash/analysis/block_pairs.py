@@ -87,9 +87,9 @@ class BlockPair(NamedTuple):
         """Whether no block of it votes much."""
         return all(block.is_quiet for block in self.blocks)
 
-    def unshared(self, block: Block | None) -> float:
+    def unshared(self, block: Block) -> float:
         """Return which share of one of its blocks, 0 to 1, the other page does not have."""
-        if block is None or self.kind in ("same", "moved"):
+        if self.kind in ("same", "moved"):
             return 0.0
         pieces = self.left if block is self.a else self.right
         whole = sum(len(piece.text) for piece in pieces)
@@ -98,9 +98,15 @@ class BlockPair(NamedTuple):
         return sum(len(piece.text) for piece in pieces if piece.changed) / whole
 
     @property
+    def lost(self) -> tuple[float, float]:
+        """The share of each page's vote that the other page does not have."""
+        a, b = (block.share * self.unshared(block) if block else 0.0 for block in (self.a, self.b))
+        return a, b
+
+    @property
     def difference(self) -> float:
         """The larger share of a vote that only one of the pages has."""
-        return max(block.share * self.unshared(block) for block in self.blocks)
+        return max(self.lost)
 
     def runs(self) -> list[tuple[str, str]]:
         """Return what changed as runs of text: ``gone``, ``new``, or ``same``.

@@ -25,7 +25,7 @@ from pgsimhash.hashing.bits import (
 )
 from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
-from pgsimhash.pages.records import Mark, SourcePage, json_values
+from pgsimhash.pages.records import JsonRecord, Mark, SourcePage
 from pgsimhash.pages.selectors import Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size
@@ -47,8 +47,13 @@ _VALUES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A page, or a standalone simhash without other values. ``cut`` is what selectors removed."""
+class Side(JsonRecord):
+    """A page, or a standalone simhash without other values. ``cut`` is what selectors removed.
+
+    ``text`` is where its text is from.
+    """
+
+    _omitted = ("signature", "structure", "canonical_url", "article")
 
     simhash: int
     url: str | None = None
@@ -58,7 +63,7 @@ class Side:
     structure: int | None = None
     canonical_url: str | None = None
     article: Article | None = None
-    origin: Origin | None = None
+    text: Origin | None = None
     cut: str | None = None
 
 
@@ -93,6 +98,11 @@ class Comparison:
         return f"<{self.scheme}: {self.headline}>"
 
     @property
+    def sides(self) -> dict[str, Side]:
+        """Both pages, by the names that people read."""
+        return {"A": self.a, "B": self.b}
+
+    @property
     def differing(self) -> list[BlockPair]:
         """The blocks that are not on both pages, the largest differences first."""
         differing = [pair for pair in self.blocks if pair.kind not in ("same", "moved")]
@@ -114,7 +124,7 @@ class Comparison:
     def summary(self) -> str:
         """What they share, and what differs most, in one or two sentences."""
         if self.agreement is None:
-            missing = [name for name, side in (("A", self.a), ("B", self.b)) if not side.article]
+            missing = [name for name, side in self.sides.items() if not side.article]
             have = "has" if len(missing) == 1 else "have"
             return f"Their texts cannot be compared: {listed(missing)} {have} no text here."
         shared = f"{percent(self.agreement)} of the vote is the same".replace("under", "Under")
@@ -131,10 +141,7 @@ class Comparison:
         if self.matches and (2 * quiet >= len(differing) or self.agreement > 0.97):
             differ = counted(len(differing), "block differs", "blocks differ")
             count = "it hardly counts" if len(differing) == 1 else "they hardly count"
-            total = max(
-                sum(pair.a.share * pair.unshared(pair.a) for pair in differing if pair.a),
-                sum(pair.b.share * pair.unshared(pair.b) for pair in differing if pair.b),
-            )
+            total = max(map(sum, zip(*(pair.lost for pair in differing), strict=True)))
             where = [place for place in places(differing) if place != SMALL_PRINT]
             if not (pair.is_quiet and where):
                 where.append(f"“{text}”")
@@ -148,8 +155,8 @@ class Comparison:
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
             **{"headline": self.headline, "summary": self.summary},
-            "a": _side_json(self.a),
-            "b": _side_json(self.b),
+            "a": self.a.as_json(),
+            "b": self.b.as_json(),
             "blocks": [pair.as_json() for pair in self.blocks],
         }
 
@@ -209,9 +216,7 @@ def compare_pages(
     first, second = side("A", a), side("B", b)
     found = compared(first, second, recipe, layout, limit)
     named = "" if store is None else _named(store, first, second)
-    cuts = [
-        f"Cut from {name}: {one.cut}." for name, one in (("A", first), ("B", second)) if one.cut
-    ]
+    cuts = [f"Cut from {name}: {one.cut}." for name, one in found.sides.items() if one.cut]
     return replace(found, sentence=" ".join(filter(None, [found.sentence, *cuts, named])))
 
 
@@ -287,7 +292,7 @@ def _read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
         structure=article.structure,
         canonical_url=article.canonical_url,
         article=article,
-        origin="page",
+        text="page",
         cut=cut,
     )
 
@@ -306,7 +311,7 @@ def _stored_side(store: Store, url: str) -> Side:
         )
     page = until[-1]
     article = kept_article(page.pop("markdown"), page["title"], store.collection.scheme)
-    return Side(**page, article=article, origin=None if article is None else "markdown")
+    return Side(**page, article=article, text=None if article is None else "markdown")
 
 
 def _named(store: Store, a: Side, b: Side) -> str:
@@ -360,10 +365,3 @@ def _agreement(
     names = (name for name in shared if " " not in name)
     words = nlargest(4, names, key=lambda name: (len(name) > 3, shared[name]))
     return (2 * sum(shared.values()) / total if total else None), tuple(words)
-
-
-def _side_json(side: Side) -> dict[str, Any]:
-    return {
-        **json_values(side, "url", "title", "simhash", "fetched_at", "cut"),
-        "text": side.origin,
-    }

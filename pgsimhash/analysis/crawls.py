@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from typing import Final, Literal, NamedTuple
 
 from pgsimhash.analysis.changes import WithWords, changed_words
@@ -80,12 +80,9 @@ def compare_crawls(
 
 def _chosen(store: Store, runs: list[RunRecord], crawl: int | date | None) -> list[RunRecord]:
     """Return the runs of a crawl, the last one first."""
+    chosen = [run for run in runs if crawl in (run.run_id, run.started_at.date())]
     if crawl is None:
         chosen = [run for run in runs if run.ended_at is not None][:1]
-    elif isinstance(crawl, int):
-        chosen = [run for run in runs if run.run_id == crawl]
-    else:
-        chosen = [run for run in runs if run.started_at.date() == crawl]
     if not chosen:
         name = store.collection.name
         what = "too few runs that ended" if crawl is None else f"no run {crawl}"
@@ -99,24 +96,21 @@ def _chosen(store: Store, runs: list[RunRecord], crawl: int | date | None) -> li
 def _changes(
     store: Store, earlier: list[RunRecord], later: list[RunRecord], examples: int | None
 ) -> Generator[CrawlChange]:
-    crawls = {"earlier": earlier, "later": later}
-    ids = {name: [run.run_id for run in runs] for name, runs in crawls.items()}
+    first, second = ([run.run_id for run in runs] for runs in (earlier, later))
     done = 0
     with (
         store._session.calls_to_read(one_transaction=True) as calls,
-        closing(calls.stream("compare_crawls", **ids)) as rows,
+        closing(calls.stream("compare_crawls", earlier=first, later=second)) as rows,
     ):
         while batch := [CrawlChange(*row) for row in islice(rows, _BATCH)]:
             limit = None if examples is None else max(0, examples - done)
             done += len(batch)
-            changed = [change for change in batch[:limit] if change.change == "changed"]
-            page_ids = [(each.earlier_page_id, each.later_page_id) for each in changed]
-            texts = {}
-            if changed:
-                texts = dict(calls.fetch("kept_markdown", page_ids=list(chain(*page_ids))))
-            for change in batch:
-                before, after = map(texts.get, (change.earlier_page_id, change.later_page_id))
-                yield replace(change, words=changed_words(before, after))
+            versions = [(each.earlier_page_id, each.later_page_id) for each in batch]
+            changed = [each.change == "changed" for each in batch[:limit]]
+            page_ids = list(chain(*compress(versions, changed)))
+            texts = dict(calls.fetch("kept_markdown", page_ids=page_ids)) if page_ids else {}
+            for change, pair in zip(batch, versions, strict=True):
+                yield replace(change, words=changed_words(*map(texts.get, pair)))
 
 
 def first_of_each(changes: Iterable[CrawlChange], most: int) -> Outcomes:

@@ -52,6 +52,12 @@ def shortened(text: str, limit: int) -> str:
     return f"{cut[: space if space > limit // 2 else None].rstrip()} …"
 
 
+def without_middle(text: str, head: int, tail: int, gap: str = "…") -> str:
+    """Return the first and last characters of a text, with a gap between if that is shorter."""
+    is_short = len(text) <= head + len(gap) + tail
+    return text if is_short else f"{text[:head]}{gap}{text[-tail:]}"
+
+
 def readable(url: str) -> str:
     """Return a URL with its percent-encoded letters of other scripts decoded, as browsers do."""
 

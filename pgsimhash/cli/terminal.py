@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import click
 
-from pgsimhash.analysis.wording import byte_size, counted, percent
+from pgsimhash.analysis.wording import byte_size, counted, percent, without_middle
 from pgsimhash.cli import show
 from pgsimhash.cli.options import DEFAULT_COLLECTION
 
@@ -180,7 +180,7 @@ def short(text: str, size: int) -> str:
     """Return a URL or text without what one misses least: the scheme, and the middle."""
     text = text.removeprefix("https://").removeprefix("file://")
     size = max(size, 12)
-    return text if len(text) <= size else f"{text[: size // 3]}…{text[-(size - size // 3 - 1) :]}"
+    return without_middle(text, size // 3, size - size // 3 - 1)
 
 
 def plain(value: object) -> str:

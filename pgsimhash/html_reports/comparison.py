@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from math import comb
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pgsimhash.analysis.block_pairs import BlockPair
-from pgsimhash.analysis.skyline import Bar, bars, larger_share, places
-from pgsimhash.analysis.wording import counted, listed, percent, shortened
+from pgsimhash.analysis.skyline import bars, larger_share, places
+from pgsimhash.analysis.wording import counted, listed, percent, shortened, without_middle
 from pgsimhash.hashing.bits import BITS
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.block_pairs import Block, Piece
 
 LINES: Final = 60  # rows before the rest is folded
-_MIDDLE: Final = 400  # characters of equal text between changed words
+_END: Final = 200  # characters of equal text next to changed words
 BELL: Final = " ".join(
     f"{bits},{100 - 92 * comb(BITS, bits) / comb(BITS, BITS // 2):.1f}" for bits in range(14, 51)
 )
@@ -25,39 +25,17 @@ BELL: Final = " ".join(
 
 
 class Cell(NamedTuple):
-    """A block as it is shown."""
+    """A block as it is shown.
 
-    kind: str
-    name: str
+    ``level`` is the depth of its colour, 0 to 9, and ``note`` says what the colour says, for those
+    who do not see it. ``texts`` are its pieces, with whether each is changed.
+    """
+
     block: Block
-    pieces: tuple[Piece, ...]
-
-    @property
-    def level(self) -> int:
-        """The depth of its colour, 0 to 9."""
-        return min(int(self.block.weight * 10), 9)
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether only this page has it."""
-        return self.kind in ("only_a", "only_b", "apart")
-
-    @property
-    def note(self) -> str:
-        """What its colour says, for those who do not see it."""
-        if self.is_alone:
-            return f"Only in {self.name}:"
-        return "In both, elsewhere:" if self.kind == "moved" else ""
-
-    @property
-    def texts(self) -> list[tuple[str, bool]]:
-        """Its text in pieces, with whether each is changed; long pieces without their middle."""
-        if self.kind != "changed":
-            return [(shortened(self.block.text, 600), False)]
-        return [
-            (piece.text if piece.changed else _without_middle(piece.text), piece.changed)
-            for piece in self.pieces
-        ]
+    level: int
+    is_alone: bool
+    note: str
+    texts: list[tuple[str, bool]]
 
 
 class Fold(NamedTuple):
@@ -68,31 +46,38 @@ class Fold(NamedTuple):
 
 
 def cells(row: BlockPair) -> list[Cell | None]:
-    """Return the two blocks of a row as they are shown."""
-    sides = (("A", row.a, row.left), ("B", row.b, row.right))
-    return [block and Cell(row.kind, name, block, pieces) for name, block, pieces in sides]
+    """Return the two blocks of a row as they are shown; long texts without their middle."""
 
+    def cell(name: str, block: Block | None, pieces: Iterable[Piece]) -> Cell | None:
+        if block is None:
+            return None
+        is_alone = row.kind in ("only_a", "only_b", "apart")
+        note = "In both, elsewhere:" if row.kind == "moved" else ""
+        texts = [(shortened(block.text, 600), False)]
+        if row.kind == "changed":
+            texts = [
+                (text if changed else without_middle(text, _END, _END, " … "), changed)
+                for text, changed in pieces
+            ]
+        level = min(int(block.weight * 10), 9)
+        return Cell(block, level, is_alone, f"Only in {name}:" if is_alone else note, texts)
 
-def path(drawn: Iterable[Bar], width: float, height: float, *, shared: bool) -> str:
-    """Return the SVG path of the parts of bars that both pages have, or that one has alone."""
-    steps = []
-    for bar in drawn:
-        left, wide = bar.left * width, bar.width * width
-        start, end = (0.0, bar.shared) if shared else (bar.shared, 1.0)
-        if end <= start:
-            continue
-        tall = max(height * bar.height, 0.75)
-        top = height - tall if bar.is_a else height + 2
-        across = max(wide * (end - start) - 0.6, 0.6)
-        steps.append(f"M{left + wide * start:.1f} {top:.1f}h{across:.1f}v{tall:.1f}h-{across:.1f}z")
-    return "".join(steps)
+    return [cell("A", row.a, row.left), cell("B", row.b, row.right)]
 
 
 def skyline(pairs: Sequence[BlockPair], width: int, height: int) -> tuple[str, str]:
-    """Return the paths of a skyline: what both pages have, and what one has alone."""
-    drawn = list(bars(pairs))
-    both, alone = (path(drawn, width, height, shared=shared) for shared in (True, False))
-    return both, alone
+    """Return the SVG paths of a skyline: what both pages have, and what one has alone."""
+    both: list[str] = []
+    alone: list[str] = []
+    for bar in bars(pairs):
+        left, wide = bar.left * width, bar.width * width
+        tall = max(height * bar.height, 0.75)
+        top = height - tall if bar.is_a else height + 2
+        for steps, start, end in ((both, 0.0, bar.shared), (alone, bar.shared, 1.0)):
+            if end > start:
+                x, across = left + wide * start, max(wide * (end - start) - 0.6, 0.6)
+                steps.append(f"M{x:.1f} {top:.1f}h{across:.1f}v{tall:.1f}h-{across:.1f}z")
+    return "".join(both), "".join(alone)
 
 
 def folded(pairs: Sequence[BlockPair]) -> list[BlockPair | Fold]:
@@ -119,21 +104,18 @@ def folded(pairs: Sequence[BlockPair]) -> list[BlockPair | Fold]:
 
 def _side_by_side(pairs: Sequence[BlockPair]) -> Iterator[BlockPair]:
     """Yield the pairs; a run of blocks only in B stands beside the run only in A before it."""
-    runs = [
-        (kind, list(run))
-        for kind, run in groupby(pairs, key=lambda pair: pair.kind.startswith("only") and pair.kind)
-    ]
-    at = 0
-    while at < len(runs):
-        kind, run = runs[at]
-        at += 1
-        if kind == "only_a" and at < len(runs) and runs[at][0] == "only_b":
-            other = runs[at][1]
-            at += 1
-            for one, two in zip_longest(run, other):
+    waiting: list[BlockPair] = []  # only in A
+    for kind, run in groupby(pairs, key=lambda pair: pair.kind.startswith("only") and pair.kind):
+        if kind == "only_a":
+            waiting = list(run)
+            continue
+        if waiting and kind == "only_b":
+            for one, two in zip_longest(waiting, run):
                 yield BlockPair("apart", one and one.a, two and two.b)
         else:
-            yield from run
+            yield from chain(waiting, run)
+        waiting = []
+    yield from waiting
 
 
 _WHERE: Final = {
@@ -154,8 +136,3 @@ def _fold_summary(rows: Sequence[BlockPair], quiet: bool) -> str:
     whose = listed(f"{count} {_WHERE[kind]}" for kind, count in kinds.items()) if kinds else ""
     where = ", ".join(places(rows)).capitalize()
     return f"{where}: {counted(len(rows), 'quiet block')}, {whose or 'on both pages'}, {vote}"
-
-
-def _without_middle(text: str) -> str:
-    half = _MIDDLE // 2
-    return text if len(text) <= _MIDDLE else f"{text[:half]} … {text[-half:]}"

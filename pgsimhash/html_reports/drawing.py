@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, takewhile
+from operator import eq
 from typing import TYPE_CHECKING, Final
 
-from pgsimhash.analysis.wording import readable, shortened
+from pgsimhash.analysis.wording import readable, shortened, without_middle
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.changes import WithWords
@@ -55,12 +57,10 @@ def squares(report: Report) -> Iterator[tuple[int, int, str]]:
     """Yield 100 squares, each a hundredth of the pages: place, and class by cause of copies."""
     causes = [*(cause.copies for cause in report.causes)]
     causes.append(report.copies - sum(causes))
-    ranks: list[str] = []
-    for rank in range(len(causes)):
-        until = round(100 * sum(causes[: rank + 1]) / report.pages)
-        ranks += [f"c{rank}"] * (until - len(ranks))
-    for place, name in zip(range(100), chain(ranks, repeat("o")), strict=False):
-        yield place // 5 * 22, place % 5 * 22, name
+    until = [round(100 * copies / report.pages) for copies in accumulate(causes)]
+    for place in range(100):
+        rank = bisect(until, place)
+        yield place // 5 * 22, place % 5 * 22, f"c{rank}" if rank < len(until) else "o"
 
 
 def stacked(counts: Mapping[str, int], whole: int) -> Iterator[tuple[str, float, float]]:
@@ -86,12 +86,14 @@ def marked(url: str, other: str) -> tuple[str, str, str]:
     end = len(a) - tail
     while 0 < end < len(a) and a[end] not in _BETWEEN and a[end - 1] not in _BETWEEN:
         end += 1
-    before, own, behind = a[:head], a[head:end], a[end:]
-    return _middle_cut(before), _middle_cut(own), _middle_cut(behind)
+    parts = (a[:head], a[head:end], a[end:])
+    before, own, behind = (without_middle(part, _URL // 2, _URL // 2) for part in parts)
+    return before, own, behind
 
 
-def _middle_cut(text: str) -> str:
-    return text if len(text) <= _URL else f"{text[: _URL // 2]}…{text[-_URL // 2 :]}"
+def _equal(a: str, b: str) -> int:
+    """Return the number of equal characters at the beginning."""
+    return sum(takewhile(bool, map(eq, a, b)))
 
 
 def example(cause: Cause) -> tuple[str, str]:
@@ -101,12 +103,6 @@ def example(cause: Cause) -> tuple[str, str]:
     if other and (name not in url or not marked(url, other)[1]):
         return other, url
     return url, other or url
-
-
-def _equal(a: str, b: str) -> int:
-    """Return the number of equal characters at the beginning."""
-    pairs = enumerate(zip(a, b, strict=False))
-    return next((place for place, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
 def cut(text: str, limit: int = 2 * _URL) -> str:

@@ -191,7 +191,7 @@ def test_two_known_pages_are_compared_by_their_markdown(keeping: Store) -> None:
     assert (found.max_distance, found.scheme) == (8, keeping.collection.scheme)
     assert found.containment is not None
     assert found.structure_distance is not None
-    assert found.b.origin == "markdown"
+    assert found.b.text == "markdown"
     # Markdown contains the words without their weights.
     assert {block.weight for pair in found.blocks for block in pair.blocks} == {1.0}
     with pytest.raises(ArgumentError, match="the scheme is the store's"):
@@ -224,7 +224,7 @@ def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store, store:
     fetched = page("tide-pools-redesign")
     found = compare_pages(url("tide-pools"), fetched, store=keeping)
     assert found.blocks
-    assert (found.a.origin, found.b.origin) == ("markdown", "page")
+    assert (found.a.text, found.b.text) == ("markdown", "page")
     bare = compare_pages(url("tide-pools"), 0, store=keeping)
     assert bare.blocks == ()
     assert json.loads(json.dumps(bare.as_json()))["b"]["text"] is None

@@ -73,7 +73,7 @@ def comparison() -> Comparison:
                 structure=0,
                 canonical_url=URLS[1],
                 article=article,
-                origin="markdown",
+                text="markdown",
             )
         )
     return compared(sides[0], sides[1], DEFAULT_SCHEME, DEFAULT_LAYOUT, 8)
