@@ -132,14 +132,14 @@ def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
     # as an id of a session, without which the others can be compared.
     while open_names := matter - never:
         found = {name: _compare(pages, matter, name) for name in open_names}
-        left = [name for name in open_names if found[name].verdict != "matters"]
-        if not left:
+        order = [
+            (each.compared > 0, -each.bound(1), len(seen[name]), name)
+            for name, each in found.items()
+            if each.verdict != "matters"
+        ]
+        if not order:
             break
-        order = {
-            name: (found[name].compared > 0, -found[name].bound(1), len(seen[name]), name)
-            for name in left
-        }
-        matter.remove(max(left, key=order.__getitem__))
+        matter.remove(max(order)[-1])
         # Without it, one that went earlier may turn out to matter.
         gone = set(names) - matter
         wrong = {name for name in gone if _compare(pages, matter, name).verdict == "matters"}
@@ -149,8 +149,7 @@ def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
     gone = set(names) - matter
     matter |= {name for name in gone if not _compare(pages, matter, name).compared}
     for name in names:
-        seen_of = {(page.story, page.values.get(name)) for page in pages}
-        stories = Counter(story for story, _ in seen_of)
+        stories = Counter(story for story, _ in {(p.story, p.values.get(name)) for p in pages})
         comparison = _compare(pages, matter, name)
         yield Parameter(
             host=host,

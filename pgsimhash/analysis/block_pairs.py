@@ -4,7 +4,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from heapq import nlargest
 from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.analysis.wording import counted
@@ -203,13 +202,13 @@ def _bounded(blocks: list[Block], words: list[tuple[str, ...]]) -> Blocks:
     """Return the blocks with the largest shares, and the others as one."""
     if len(blocks) <= BLOCKS_MAX:
         return blocks, words
-    kept = sorted(nlargest(BLOCKS_MAX - 1, range(len(blocks)), key=lambda at: blocks[at].share))
-    others = set(range(len(blocks))).difference(kept)
+    order = sorted(range(len(blocks)), key=lambda at: -blocks[at].share)
+    kept, others = sorted(order[: BLOCKS_MAX - 1]), [blocks[at] for at in order[BLOCKS_MAX - 1 :]]
     rest = Block(
-        f"{counted(len(others), 'more block')}",
-        sum(blocks[at].words for at in others),
-        max(blocks[at].weight for at in others),
-        sum(blocks[at].share for at in others),
+        counted(len(others), "more block"),
+        sum(block.words for block in others),
+        max(block.weight for block in others),
+        sum(block.share for block in others),
         "text",
     )
     return [*(blocks[at] for at in kept), rest], [*(words[at] for at in kept), (rest.text,)]

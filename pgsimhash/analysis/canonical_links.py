@@ -17,9 +17,10 @@ PROBLEMS: Final = {
 }
 """The problems of the canonical links of pages, and what they mean."""
 
+_COMPUTED: Final = ("canonical_problems", "host", "path_pattern", "words", "shared_percent")
 COLUMNS: Final = (
-    *("cluster", "url", "simhash", "canonical", "title", "canonical_url", "canonical_problems"),
-    *("host", "path_pattern", "words", "shared_percent"),
+    *("cluster", "url", "simhash", "canonical", "title", "canonical_url"),
+    *_COMPUTED,
 )
 """The columns of the table of clusters."""
 
@@ -73,16 +74,8 @@ def cluster_rows(cluster: Cluster, distance: int) -> Iterator[dict[str, Any]]:
         shared = None
         if best is not None and page.signature is not None:
             shared = round(100 * containment(best, page.signature))
-        host, pattern = _pattern(page.url)
-        yield {
-            **values,
-            **row,
-            "canonical_problems": problems.get(page.page_id),
-            "host": host,
-            "path_pattern": pattern,
-            "words": page.tokens,
-            "shared_percent": shared,
-        }
+        own = problems.get(page.page_id), *_pattern(page.url), page.tokens, shared
+        yield {**values, **row, **dict(zip(_COMPUTED, own, strict=True))}
 
 
 def _pattern(url: str) -> tuple[str | None, str | None]:

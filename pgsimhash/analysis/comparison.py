@@ -90,9 +90,9 @@ class Comparison:
     sentence: str
     containment: float | None
     structure_distance: int | None
-    agreement: float | None
-    shared_words: tuple[str, ...]
-    blocks: tuple[BlockPair, ...]
+    agreement: float | None = None
+    shared_words: tuple[str, ...] = ()
+    blocks: tuple[BlockPair, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.scheme}: {self.headline}>"
@@ -233,13 +233,7 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
             f"copies as near as this {least:.0%} or more"
         )
     reason, sentence = _decision(bits, limit, agreed, signatures, layout)
-    agreement, shared = None, tuple[str, ...]()
-    blocks = tuple[BlockPair, ...]()
-    if a.article is not None and b.article is not None:
-        votes = [scheme.weigh(scheme.tokenize(side.text), side) for side in (a.article, b.article)]
-        agreement, shared = _agreement(*votes)
-        blocks = aligned_blocks(a.article, b.article, scheme)
-    return Comparison(
+    found = Comparison(
         a=a,
         b=b,
         scheme=scheme.name,
@@ -251,10 +245,13 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
         sentence=sentence,
         containment=share,
         structure_distance=known_distance(a.structure, b.structure),
-        agreement=agreement,
-        shared_words=shared,
-        blocks=blocks,
     )
+    if a.article is None or b.article is None:
+        return found
+    votes = [scheme.weigh(scheme.tokenize(side.text), side) for side in (a.article, b.article)]
+    agreement, shared = _agreement(*votes)
+    blocks = aligned_blocks(a.article, b.article, scheme)
+    return replace(found, agreement=agreement, shared_words=shared, blocks=blocks)
 
 
 def aligned_blocks(a: Article, b: Article, scheme: Scheme) -> tuple[BlockPair, ...]:

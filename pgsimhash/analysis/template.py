@@ -217,16 +217,15 @@ def _sums(
 
 
 def _selectors(element: HtmlElement) -> list[str]:
-    given = [("#", element.get("id") or "")]
-    given += [(".", name) for name in _CLASS.findall(element.get("class") or "")[:_CLASSES]]
-    found = [selector for sign, name in given if (selector := _selector(sign, name))]
-    tag = str(element.tag)
-    return [*found, tag] if tag in _TAGS else found
+    classes = _CLASS.findall(element.get("class") or "")[:_CLASSES]
+    names = [f"#{element.get('id') or ''}", *(f".{name}" for name in classes)]
+    names += [str(element.tag)] if element.tag in _TAGS else []
+    return [selector for selector in map(_selector, names) if selector]
 
 
 @lru_cache(10_000)
-def _selector(sign: str, name: str) -> str | None:
-    selector = sign + _TO_ESCAPE.sub(r"\\\g<0>", name)
+def _selector(name: str) -> str | None:
+    selector = name[0] + _TO_ESCAPE.sub(r"\\\g<0>", name[1:])
     try:
         check_selectors("selector", selector)
     except ArgumentError:
@@ -269,16 +268,10 @@ def _part(host: str, selector: str, examined: int, elements: list[_Element]) -> 
     digests = Counter[int]()
     for element in elements:
         digests[element.page] += element.digest
-    return TemplatePart(
-        host=host,
-        selector=selector,
-        examined=examined,
-        pages=len(digests),
-        same=max(Counter(digests.values()).values()),
-        words=round(sum(element.words for element in elements) / len(digests), 4),
-        votes=round(sum(element.votes for element in elements) / len(digests), 4),
-        text=elements[0].text,
-    )
+    pages, same = len(digests), max(Counter(digests.values()).values())
+    sums = (sum(each.words for each in elements), sum(each.votes for each in elements))
+    words, votes = (round(whole / pages, 4) for whole in sums)
+    return TemplatePart(host, selector, examined, pages, same, words, votes, elements[0].text)
 
 
 def _match(a: Fingerprint, b: Fingerprint) -> bool:

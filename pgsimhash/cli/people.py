@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -132,19 +132,19 @@ def _print_skyline(found: Comparison) -> None:
     say(*key, ("width: words, height: how loud they vote", "dim"))
 
 
-_NOTES: Final[dict[str, Callable[[Verdict], bool]]] = {
-    "Failed": lambda verdict: verdict.kind == "failed",
-    "Older than the version before": lambda verdict: (
-        verdict.detail is not None and verdict.page_id is not None
-    ),
-    "Without the content of selectors, or with too few words left": lambda verdict: (
-        verdict.content_missing or verdict.reason == "cut_short"
-    ),
-    "New pages whose address was known by ignored parameters": lambda verdict: (
-        verdict.reason == "address_known"
-    ),
-}
-"""What is said about pages, with the first of them."""
+def _notes(verdict: Verdict) -> Iterator[str]:
+    """Yield what is said about pages, with the first of them."""
+    if verdict.kind == "failed":
+        yield "Failed"
+    if verdict.detail is not None and verdict.page_id is not None:
+        yield "Older than the version before"
+    if verdict.content_missing or verdict.reason == "cut_short":
+        yield "Without the content of selectors, or with too few words left"
+    if verdict.reason == "address_known":
+        yield "New pages whose address was known by ignored parameters"
+
+
+_SHOWN_AS: Final = {"duplicate": "copies", "near": "copies", "unknown": "gone"}
 
 _REPEATED: Final = 100
 """How many failures of one reason are reported at once: they may have one cause."""
@@ -164,16 +164,15 @@ class Ingested:
 
     def add(self, verdict: Verdict) -> None:
         """Count a verdict."""
-        self.counts[verdict.kind] += 1
+        self.counts[_SHOWN_AS.get(verdict.kind, verdict.kind)] += 1
         self._kept[verdict.keep] += 1
         self._bytes[verdict.keep] += verdict.html_bytes or 0
         if verdict.kind in ("duplicate", "near") and (host := host_of(verdict.url)):
             self._hosts[host] += 1
         problem = f"{verdict.url}: {verdict.detail}" if verdict.kind == "failed" else verdict.url
-        for note, applies in _NOTES.items():
-            if applies(verdict):
-                count, first = self._notes.get(note, (0, problem))
-                self._notes[note] = count + 1, first
+        for note in _notes(verdict):
+            count, first = self._notes.get(note, (0, problem))
+            self._notes[note] = count + 1, first
         if verdict.kind == "failed":
             self._reasons[verdict.reason] += 1
             if self._reasons[verdict.reason] == _REPEATED:
@@ -190,22 +189,12 @@ class Ingested:
     def _show_counts(self, console: Console) -> None:
         from rich.text import Text
 
-        counts = self.counts
-        shown = {
-            "new": counts["new"],
-            "updated": counts["updated"],
-            "copies": counts["duplicate"] + counts["near"],
-            "unchanged": counts["unchanged"],
-            "gone": counts["gone"] + counts["unknown"],
-            "too_short": counts["too_short"],
-            "failed": counts["failed"],
-        }
-        whole, seconds = counts.total(), time.monotonic() - self._started
+        shown = {name: count for name in SIGNS if (count := self.counts[name])}
+        whole, seconds = self.counts.total(), time.monotonic() - self._started
         speed = f" in {seconds:.1f} s" + (f", {whole / seconds:,.0f} a second" if seconds else "")
         signs = [
             (f"{SIGNS[name][0]} {count:,} {name.replace('_', ' ')}  ", SIGNS[name][1])
             for name, count in shown.items()
-            if count
         ]
         console.print(Text.assemble((counted(whole, "page"), "bold"), speed))
         console.print(bar(shown, min(console.width - 2, _WIDTH_MAX)))

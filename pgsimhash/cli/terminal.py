@@ -202,33 +202,29 @@ def print_grid(cells: Iterable[Iterable[Any]], *heads: str, wrap: bool = False) 
     from rich.text import Text
 
     columns = list(zip(*cells, strict=True))
-    drawn = [
+    texts = [
         [cell if isinstance(cell, Text) else Text(plain(cell)) for cell in column]
         for column in columns
     ]
+    named = zip(heads or [""] * len(texts), texts, strict=True)
+    lengths = [max(len(head), *map(len, column)) for head, column in named]
     grid = Table.grid(padding=(0, 2))
     room = line_width() - 2 * len(columns)
-    lengths = [
-        max(len(head), *map(len, column))
-        for head, column in zip(heads or [""] * len(drawn), drawn, strict=True)
-    ]
     # What short columns leave is for the others.
     for rank, at in enumerate(sorted(range(len(columns)), key=lengths.__getitem__)):
         width = min(lengths[at], room // (len(columns) - rank))
         room -= width
-        if not wrap:
-            drawn[at] = [
-                Text(short(text.plain, width)) if isinstance(cell, str) else text
-                for cell, text in zip(columns[at], drawn[at], strict=True)
-            ]
+        for row, cell in enumerate(columns[at]):
+            if isinstance(cell, str) and not wrap:
+                texts[at][row] = Text(short(texts[at][row].plain, width))
     for column in columns:
         is_number = all(isinstance(cell, int | float | None) for cell in column)
         side: Literal["left", "right"] = "right" if is_number else "left"
         grid.add_column(justify=side, no_wrap=not wrap, overflow="ellipsis")
     if any(heads):
         grid.add_row(*(Text(head, "dim") for head in heads))
-    for row in zip(*drawn, strict=True):
-        grid.add_row(*row)
+    for cells_of_row in zip(*texts, strict=True):
+        grid.add_row(*cells_of_row)
     show.console(stdout=True).print(grid)
 
 
