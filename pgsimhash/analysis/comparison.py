@@ -173,17 +173,11 @@ def compare_pages(
 
     A page is its HTML, a :class:`~pgsimhash.SourcePage`, or a simhash. With ``store``, a str is the
     URL of a stored page, for its present version, or ``URL@2026-11-25`` for the version of a day.
-
-    Args:
-        a: the first page.
-        b: the second page.
-        store: the store that has the pages of URLs, and whose scheme and distance count.
-        scheme: what reads and weighs pages without a store, by default the default scheme.
-        distance: the largest number of differing bits of a match, by default the collection's or
-            the scheme's.
-
     A stored page has a text if the collection keeps Markdown, whose blocks weigh all the same. The
     sentence names marks and canonical links between two stored pages.
+
+    ``scheme`` reads and weighs pages without a store. It and ``distance``, the largest number of
+    differing bits of a match, are by default the collection's, else the default scheme's.
 
     Raises:
         NotFoundError: the collection does not have the URL, or no version of that day.
@@ -267,12 +261,11 @@ def aligned_blocks(a: Article, b: Article, scheme: Scheme) -> tuple[BlockPair, .
 
 
 def _read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:
-    if not isinstance(page, SourcePage):
-        checked_size(page)
-        page = SourcePage(cast(str, None), cast(str, page))
-    else:
-        checked_size(page.html)
+    if isinstance(page, SourcePage):
         check_url(page.url)
+    else:
+        page = SourcePage(cast(str, None), cast(str, page))
+    checked_size(page.html)
     selectors, (article, vote) = Selectors(page.content, page.ignore), read_and_vote(page, scheme)
     cut = None
     if any(selectors):
@@ -315,12 +308,14 @@ def _named(store: Store, a: Side, b: Side) -> str:
     """Return a sentence on the mark or the canonical links of two stored pages, if any."""
     with store._session.calls_to_read() as calls:
         marks = calls.records("marks", Mark)
+    if a.url == b.url:
+        return ""
     for mark in marks:
-        if a.url != b.url and {mark.a, mark.b} == {a.url, b.url}:
+        if {mark.a, mark.b} == {a.url, b.url}:
             name = "the same" if mark.same else "different"
             return f"But they are marked as {name}: that decides."
     for one, name, other in ((a, "A", b), (b, "B", a)):
-        if other.url is not None and one.url != other.url and one.canonical_url == other.url:
+        if other.url is not None and one.canonical_url == other.url:
             return (
                 f"The canonical link of {name} names the other page: that decides where policies "
                 "trust such links."

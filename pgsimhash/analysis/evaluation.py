@@ -14,7 +14,7 @@ from urllib.request import url2pathname
 
 from pgsimhash.analysis.pairs import LARGEST, LabelledPair, read_labels
 from pgsimhash.errors import check_number
-from pgsimhash.hashing.bits import hamming_distance
+from pgsimhash.hashing.bits import BITS, hamming_distance
 from pgsimhash.hashing.signature import verified
 from pgsimhash.pages.records import PageFailure, PageRecord, PageStatus
 from pgsimhash.pages.values import MAX_BYTES
@@ -170,35 +170,31 @@ def _evaluated(
 ) -> Evaluation:
     prints, failures = fingerprints
     known = [pair for pair in pairs if pair.a in prints and pair.b in prints]
-    # The numbers of pairs by kind, label, distance (None without a simhash) and confirmation.
-    tallies: Counter[tuple[str, bool, int | None, bool]] = Counter()
+    # The numbers of pairs by kind, label, distance (65 without a simhash) and confirmation.
+    tallies: Counter[tuple[str, bool, int, bool]] = Counter()
     for pair in known:
         a, b = prints[pair.a], prints[pair.b]
-        bits, confirmed = None, False
+        bits, confirmed = BITS + 1, False
         if a is not None and b is not None:
             bits = hamming_distance(a.simhash, b.simhash)
             confirmed = verified(bits, a.signature, b.signature)
         tallies[pair.kind, pair.label == "copy", bits, confirmed] += 1
-    kinds = sorted({kind for kind, *_ in tallies})
 
-    def within(distance: int, counted: Sequence[str], *, verify: bool = True) -> Counts:
-        counts = Counter[str]()
+    def within(distance: int, *, verify: bool = True) -> dict[str, Counts]:
+        kinds = {kind: Counter[str]() for kind in sorted({kind for kind, *_ in tallies})}
         for (kind, is_copy, bits, confirmed), number in tallies.items():
-            if kind in counted:
-                counts["copies" if is_copy else "distinct"] += number
-                if bits is not None and bits <= distance and (confirmed or not verify):
-                    counts["found" if is_copy else "false_matches"] += number
-        return Counts(**counts)
+            kinds[kind]["copies" if is_copy else "distinct"] += number
+            if bits <= distance and (confirmed or not verify):
+                kinds[kind]["found" if is_copy else "false_matches"] += number
+        return {kind: Counts(**counts) for kind, counts in kinds.items()}
 
-    curve = [
-        AtDistance(
-            distance,
-            within(distance, kinds),
-            within(distance, kinds, verify=False),
-            {kind: within(distance, [kind]) for kind in kinds},
-        )
-        for distance in range(LARGEST + 1)
-    ]
+    def summed(kinds: dict[str, Counts]) -> Counts:
+        return Counts(*map(sum, zip(*kinds.values(), strict=True)))
+
+    curve = []
+    for distance in range(LARGEST + 1):
+        kinds, unverified = within(distance), within(distance, verify=False)
+        curve.append(AtDistance(distance, summed(kinds), summed(unverified), kinds))
     usable = curve[: DISTANCE_MAX + 1]  # a search has no larger distance
     precise = [at for at in usable if at.counts.found and at.counts.precision >= precision]
     best = max(precise, key=lambda at: (at.counts.found, -at.distance), default=None)

@@ -119,10 +119,8 @@ def selector_effects(
 ) -> Iterator[SelectorEffect]:
     """Yield what selectors would change: for pages, then for pairs of pages of a host.
 
-    Args:
-        pages: as those of :func:`template_parts`; the same are examined.
-        content: CSS selectors of the part of a page that counts.
-        ignore: CSS selectors of what does not count.
+    ``pages`` are as those of :func:`template_parts`; the same are examined. ``content`` are CSS
+    selectors of the part of a page that counts, ``ignore`` of what does not count.
 
     Raises:
         ArgumentError: there is no selector, or one is not supported.
