@@ -42,7 +42,8 @@ class Piece(NamedTuple):
 class Block(NamedTuple):
     """A text block: its text, number of words, weight, share of the page's vote, and place.
 
-    ``weight`` is 1 for the page's loudest block. The shares of a page's blocks sum to 1.
+    ``weight`` is 1 for the page's loudest block. The shares of a page's blocks sum to 1. Blocks are
+    the same if their ``tokens`` are.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Block(NamedTuple):
     weight: float
     share: float
     place: Place
+    tokens: tuple[str, ...] = ()
 
     @property
     def is_quiet(self) -> bool:
@@ -133,13 +135,10 @@ class BlockPair(NamedTuple):
         for name, block, pieces in (("a", self.a, self.left), ("b", self.b, self.right)):
             if block is not None:
                 values[name] = block._asdict()
+                del values[name]["tokens"]
                 if pieces:
                     values[name]["changed"] = [p.text.strip() for p in pieces if p.changed]
         return values
-
-
-Blocks = tuple[list[Block], list[tuple[str, ...]]]
-"""The blocks of a page, and the words of each."""
 
 
 def _shortened(text: str, *, first: bool) -> str:
@@ -167,51 +166,47 @@ def vote_shares(words: WeightedWords, weigh: BlockWeights) -> list[float]:
     return [vote / total for vote in votes]
 
 
-def blocks_of(article: Article, weigh: BlockWeights) -> Blocks:
-    """Return the blocks of an article, and their words."""
+def blocks_of(article: Article, weigh: BlockWeights) -> list[Block]:
+    """Return the blocks of an article."""
     words = words_of(article)
-    found = words.blocks
-    loudest = max((block.weight for block in found), default=1.0) or 1.0
-    shares = vote_shares(words, weigh)
-    blocks = [
-        Block(text[:_TEXT], len(block.words), block.weight / loudest, share, place)
-        for text, block, share, place in zip(
-            words.texts(), found, shares, map(_place, found), strict=True
-        )
-    ]
-    return _bounded(blocks, [tuple(block.words) for block in found])
+    loudest = max((block.weight for block in words.blocks), default=1.0) or 1.0
+    shares, texts = vote_shares(words, weigh), words.texts()
+    return _bounded(
+        [
+            Block(text[:_TEXT], len(own), block.weight / loudest, share, _place(block), own)
+            for text, block, share in zip(texts, words.blocks, shares, strict=True)
+            for own in [tuple(block.words)]
+        ]
+    )
 
 
-def blocks_of_text(text: str) -> Blocks:
-    """Return the paragraphs of a text, a line each, and their words; all weigh the same."""
+def blocks_of_text(text: str) -> list[Block]:
+    """Return the paragraphs of a text, a line each; all weigh the same."""
     lines = [line for line in map(str.strip, text[:CHARS_MAX].splitlines()) if line]
     words = [_words(line) for line in lines]
     whole = sum(map(len, words)) or 1
-    blocks = [
-        Block(line[:_TEXT], len(own), 1.0, len(own) / whole, "text")
-        for line, own in zip(lines, words, strict=True)
-    ]
-    return _bounded(blocks, words)
+    return _bounded(
+        [
+            Block(line[:_TEXT], len(own), 1.0, len(own) / whole, "text", own)
+            for line, own in zip(lines, words, strict=True)
+        ]
+    )
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.rstrip() for word in _WORD.findall(text))
 
 
-def _bounded(blocks: list[Block], words: list[tuple[str, ...]]) -> Blocks:
+def _bounded(blocks: list[Block]) -> list[Block]:
     """Return the blocks with the largest shares, and the others as one."""
     if len(blocks) <= BLOCKS_MAX:
-        return blocks, words
+        return blocks
     order = sorted(range(len(blocks)), key=lambda at: -blocks[at].share)
     kept, others = sorted(order[: BLOCKS_MAX - 1]), [blocks[at] for at in order[BLOCKS_MAX - 1 :]]
-    rest = Block(
-        counted(len(others), "more block"),
-        sum(block.words for block in others),
-        max(block.weight for block in others),
-        sum(block.share for block in others),
-        "text",
-    )
-    return [*(blocks[at] for at in kept), rest], [*(words[at] for at in kept), (rest.text,)]
+    text = counted(len(others), "more block")
+    words, share = sum(block.words for block in others), sum(block.share for block in others)
+    rest = Block(text, words, max(block.weight for block in others), share, "text", (text,))
+    return [*(blocks[at] for at in kept), rest]
 
 
 def _place(block: TextBlock) -> Place:
@@ -233,82 +228,81 @@ def _place(block: TextBlock) -> Place:
     return "text"
 
 
-def aligned(a: Blocks, b: Blocks) -> Iterator[BlockPair]:
+def aligned(a: Sequence[Block], b: Sequence[Block]) -> Iterator[BlockPair]:
     """Yield the blocks of both pages in one order: equal ones side by side, alike ones paired."""
-    (blocks_a, words_a), (blocks_b, words_b) = a, b
-    known_a, known_b = set(words_a), set(words_b)
+    known_a, known_b = ({block.tokens for block in blocks} for blocks in (a, b))
 
-    def only_a(at: int) -> BlockPair:
-        return BlockPair("moved" if words_a[at] in known_b else "only_a", a=blocks_a[at])
+    def only_a(block: Block) -> BlockPair:
+        return BlockPair("moved" if block.tokens in known_b else "only_a", a=block)
 
-    def only_b(at: int) -> BlockPair:
-        return BlockPair("moved" if words_b[at] in known_a else "only_b", b=blocks_b[at])
+    def only_b(block: Block) -> BlockPair:
+        return BlockPair("moved" if block.tokens in known_a else "only_b", b=block)
 
-    def between(i: int, j: int, k: int, m: int) -> Iterator[BlockPair]:
+    def between(own: Sequence[Block], others: Sequence[Block]) -> Iterator[BlockPair]:
         # Blocks that are there very often are only paired below, which bounds the time.
-        runs = SequenceMatcher(None, words_a[i:j], words_b[k:m]).get_opcodes()
-        for tag, start_a, end_a, start_b, end_b in runs:
-            own, others = range(i + start_a, i + end_a), range(k + start_b, k + end_b)
+        matcher = SequenceMatcher(None, [x.tokens for x in own], [x.tokens for x in others])
+        for tag, i, j, k, m in matcher.get_opcodes():
             if tag == "equal":
-                for at, other in zip(own, others, strict=True):
-                    yield BlockPair("same", blocks_a[at], blocks_b[other])
+                yield from map(_paired, own[i:j], others[k:m])
             else:
-                yield from differing(own, others)
+                yield from differing(own[i:j], others[k:m])
 
-    def differing(own: range, others: range) -> Iterator[BlockPair]:
-        sets = {other: set(words_b[other]) for other in others}
-        start = others.start
-        for at in own:
-            words = set(words_a[at])
-            ahead = range(start, min(start + _AHEAD, others.stop))
-            shares = {o: 2 * len(words & sets[o]) / (len(words) + len(sets[o]) or 1) for o in ahead}
-            other = max(shares, key=shares.__getitem__, default=start)
-            if shares.get(other, 0.0) >= _ALIKE:
-                yield from map(only_b, range(start, other))
-                a, b = blocks_a[at], blocks_b[other]
-                if words_a[at] == words_b[other]:
-                    yield BlockPair("same", a, b)
-                else:
-                    yield BlockPair("changed", a, b, *_changed_words(a.text, b.text))
-                start = other + 1
+    def differing(own: Sequence[Block], others: Sequence[Block]) -> Iterator[BlockPair]:
+        sets = [set(other.tokens) for other in others]
+        start = 0
+        for block in own:
+            words = set(block.tokens)
+            ahead = enumerate(sets[start : start + _AHEAD], start)
+            shares = {
+                at: 2 * len(words & set_) / (len(words) + len(set_) or 1) for at, set_ in ahead
+            }
+            at = max(shares, key=shares.__getitem__, default=start)
+            if shares.get(at, 0.0) >= _ALIKE:
+                yield from map(only_b, others[start:at])
+                yield _paired(block, others[at])
+                start = at + 1
             else:
-                yield only_a(at)
-        yield from map(only_b, range(start, others.stop))
+                yield only_a(block)
+        yield from map(only_b, others[start:])
 
     before_a = before_b = 0
-    for at, other in _anchors(words_a, words_b):
-        yield from between(before_a, at, before_b, other)
-        yield BlockPair("same", blocks_a[at], blocks_b[other])
+    for at, other in _anchors(a, b):
+        yield from between(a[before_a:at], b[before_b:other])
+        yield BlockPair("same", a[at], b[other])
         before_a, before_b = at + 1, other + 1
-    yield from between(before_a, len(words_a), before_b, len(words_b))
+    yield from between(a[before_a:], b[before_b:])
 
 
-def _changed_words(before: str, after: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Return both texts in pieces, which are marked as changed where their words differ."""
-    a, b = _WORD.findall(before), _WORD.findall(after)
-    if len(a) > _WORDS_MAX or len(b) > _WORDS_MAX:
-        return (Piece(before, True),), (Piece(after, True),)
-    runs = SequenceMatcher(None, _words(before), _words(after)).get_opcodes()
-    left = tuple(Piece("".join(a[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
-    right = tuple(Piece("".join(b[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
-    return left, right
+def _paired(a: Block, b: Block) -> BlockPair:
+    """Return two blocks side by side, in pieces that are marked where their words differ."""
+    if a.tokens == b.tokens:
+        return BlockPair("same", a, b)
+    before, after = _WORD.findall(a.text), _WORD.findall(b.text)
+    if len(before) > _WORDS_MAX or len(after) > _WORDS_MAX:
+        return BlockPair("changed", a, b, (Piece(a.text, True),), (Piece(b.text, True),))
+    runs = SequenceMatcher(None, _words(a.text), _words(b.text)).get_opcodes()
+    left = tuple(Piece("".join(before[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
+    right = tuple(Piece("".join(after[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
+    return BlockPair("changed", a, b, left, right)
 
 
-def _anchors(a: Sequence[tuple[str, ...]], b: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
+def _anchors(a: Sequence[Block], b: Sequence[Block]) -> list[tuple[int, int]]:
     """Return the places of equal blocks in the same order that have the most words together.
 
     Only blocks that are on each page once, so a menu of few words never moves the text.
     """
-    once_a, once_b = (Counter(words) for words in (a, b))
-    places = {words: at for at, words in enumerate(b) if once_b[words] == 1}
+    once_a, once_b = (Counter(block.tokens for block in blocks) for blocks in (a, b))
+    places = {block.tokens: at for at, block in enumerate(b) if once_b[block.tokens] == 1}
     found = [
-        (at, places[words]) for at, words in enumerate(a) if once_a[words] == 1 and words in places
+        (at, places[block.tokens])
+        for at, block in enumerate(a)
+        if once_a[block.tokens] == 1 and block.tokens in places
     ]
     best: list[tuple[int, int]] = []  # the words up to each, and the one before it
     for at, (own, other) in enumerate(found):
         earlier = ((best[i][0], i) for i in range(at) if found[i][1] < other)
         most, before = max(earlier, default=(0, -1))
-        best.append((most + len(a[own]), before))
+        best.append((most + len(a[own].tokens), before))
     at = max(range(len(best)), key=lambda at: best[at], default=-1)
     chain = []
     while at >= 0:

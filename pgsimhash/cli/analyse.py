@@ -203,8 +203,7 @@ def parameters(store: pgsimhash.Store) -> None:
     differ only in it are different stories, "matters" if more are, and otherwise "too few".
     "at_most" is the upper bound of that share. "example" is an exception.
     """
-    found = (parameter.as_json() for parameter in analysis.parameters(store))
-    terminal.rows(found, terminal.PARAMETERS)
+    terminal.rows(analysis.parameters(store), terminal.PARAMETERS)
 
 
 @analyse.command()
@@ -223,11 +222,10 @@ def template(paths: tuple[str, ...], **selectors: Any) -> None:
     stdin = options.stdin_bytes() if "-" in paths else None
     pages = _without_failures(read_pages(paths, stdin=stdin))
     if not selectors["content"] and not selectors["ignore"]:
-        parts = analysis.template_parts(pages)
-        terminal.rows((part.as_json() for part in parts), terminal.PARTS)
+        terminal.rows(analysis.template_parts(pages), terminal.PARTS)
         return
     effects = list(analysis.selector_effects(pages, **selectors))
-    terminal.rows((effect.as_json() for effect in effects), terminal.EFFECTS)
+    terminal.rows(effects, terminal.EFFECTS)
     counts = Counter(effect.effect for effect in effects)
     show.message(", ".join(f"{effect}: {counts[effect]:,}" for effect in counts) or "no change")
 
@@ -245,8 +243,7 @@ def pairs(store: pgsimhash.Store, distance: int | None, as_csv: bool) -> None:
     columns = ("a", "b", "distance", "a_title", "b_title", "a_simhash", "b_simhash")
     with show.progress_bar("pairs", pages=False) as progress:
         found = analysis.page_pairs(store, distance, progress=progress)
-        rows = (pair.as_json() for pair in found)
-        terminal.rows(rows, terminal.PAIRS, csv=columns if as_csv else None)
+        terminal.rows(found, terminal.PAIRS, csv=columns if as_csv else None)
 
 
 @analyse.command()
@@ -285,7 +282,7 @@ def clusters(
                 COLUMNS,
             )
         else:
-            terminal.rows((cluster.as_json() for cluster in all_clusters), terminal.CLUSTERS)
+            terminal.rows(all_clusters, terminal.CLUSTERS)
 
 
 @analyse.command()

@@ -245,7 +245,7 @@ def find(store: pgsimhash.Store, what: str, verify: bool, **limits: Any) -> None
     distance = store.collection.checked_distance(limits["distance"])
     number = counted(len(matches), "page") if matches else "No page"
     terminal.rows(
-        (match.as_json() for match in matches),
+        matches,
         people.near(distance, any_match=bool(matches)),
         title=f"{number} within {distance} bits of {terminal.short(what, 40)}",
     )

@@ -124,9 +124,7 @@ def status(connection: Connection, collection: str | None) -> None:
         # Raises the error if it does not exist.
         open_collection(connection, collection, create=False)
     collections = read_status(connection, collection)
-    terminal.rows(
-        (row.as_json() for row in collections), terminal.STATUS, title=people.status(collections)
-    )
+    terminal.rows(collections, terminal.STATUS, title=people.status(collections))
 
 
 @click.command()
@@ -182,8 +180,7 @@ def list_collections(connection: Connection) -> None:
     if not names:
         show.message(f"The schema {schema_of(connection)} has no collection yet.")
     found = (find_collection(connection, name) for name in names)
-    known = (row.as_json() for row in found if row is not None)
-    terminal.rows(known, terminal.COLLECTIONS)
+    terminal.rows(filter(None, found), terminal.COLLECTIONS)
 
 
 @collection.command()

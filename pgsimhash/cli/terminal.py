@@ -133,13 +133,14 @@ CURVE: Final = View(
 
 
 def rows(
-    records: Iterable[Row], view: View, *, title: str = "", csv: Sequence[str] | None = None
+    values: Iterable[Any], view: View, *, title: str = "", csv: Sequence[str] | None = None
 ) -> None:
-    """Print JSON objects: the first as rows for people, or JSON lines, or with ``csv`` a table.
+    """Print values of JSON: the first as rows for people, or JSON lines, or with ``csv`` a table.
 
     ``title`` comes before the rows instead of their number. A view without columns shows the first
     six with values.
     """
+    records = (value if isinstance(value, dict) else value.as_json() for value in values)
     if csv is not None or not show.for_people():
         show.rows(records, csv or ())
         return

@@ -79,7 +79,7 @@ def run() -> None:
 @options.with_store
 def list_runs(store: pgsimhash.Store) -> None:
     """List the runs, the last one first, a JSON line each."""
-    terminal.rows((run.as_json() for run in store.runs()), terminal.RUNS)
+    terminal.rows(store.runs(), terminal.RUNS)
 
 
 @run.command()
@@ -140,7 +140,7 @@ def mark(
     if source is not None:
         _mark_pairs(store, analysis.read_labels(source))
     elif not urls:
-        terminal.rows((known.as_json() for known in store.marks()), terminal.MARKS)
+        terminal.rows(store.marks(), terminal.MARKS)
     elif not remove:
         store.mark(*urls, same=same)
         show.message(f"Marked as {'same' if same else 'different'}.")
@@ -186,7 +186,7 @@ def list_policies(store: pgsimhash.Store, url: str | None) -> None:
     if url is not None:
         terminal.record({"url": check_url(url), **store.policy_for(url).as_json()})
     else:
-        terminal.rows((own.as_json() for own in store.policies()), terminal.POLICIES)
+        terminal.rows(store.policies(), terminal.POLICIES)
 
 
 @policy.command("set")
