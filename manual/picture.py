@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from pgsimhash.analysis import compare_pages
-from pgsimhash.html_reports.comparison import skyline
+from pgsimhash.html_reports.drawing import skyline
 
 ROOT: Final = Path(__file__).parent.parent
 PAIRS: Final = (

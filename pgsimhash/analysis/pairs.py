@@ -176,18 +176,15 @@ def _problem(row: dict[str, str], word: str) -> str | None:
 
 def _frame_rows(frame: Any) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the number of each row, from 0, and its values as texts."""
-    is_arrow = hasattr(frame, "column_names")
-    names = list(frame.column_names if is_arrow else getattr(frame, "columns", frame))
+    names = list(getattr(frame, "column_names", getattr(frame, "columns", frame)))
     _check_columns("the data frame", names)
     columns = [name for name in ("a", "b", "label", "kind") if name in names]
-    cells = [frame[name] for name in columns]
-    if is_arrow:
-        cells = [column.to_pylist() for column in cells]
-    for number, values in enumerate(zip(*cells, strict=True)):
+    for number, values in enumerate(zip(*(frame[name] for name in columns), strict=True)):
         yield number, dict(zip(columns, map(_text, values), strict=True))
 
 
 def _text(value: object) -> str:
+    value = value.as_py() if hasattr(value, "as_py") else value
     # Missing values are None, NaN, or pandas' NA, which has no truth value.
     missing = value is None or type(value).__name__ == "NAType" or value != value
     return "" if missing else str(value).strip()
