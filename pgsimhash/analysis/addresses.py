@@ -56,16 +56,34 @@ class Parameter(JsonRecord):
     of their share (Wilson, one-sided).
     """
 
+    _computed = ("at_most", "verdict")
+
     host: str
-    name: str
     is_spelling: bool
+    name: str
     values: int
     stories: int
     compared: int
     exceptions: int
-    at_most: float
-    verdict: Verdict
     example: tuple[str, str] | None
+
+    @property
+    def at_most(self) -> float:
+        """The upper bound of the share of exceptions."""
+        return round(self._bound(1), 4)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it is ``ignorable``, ``matters``, or ``too few`` pages were compared."""
+        if self._bound(-1) > EXCEPTIONS_MAX:
+            return "matters"
+        return "ignorable" if self._bound(1) <= EXCEPTIONS_MAX else "too few"
+
+    def _bound(self, side: int) -> float:
+        n = self.compared
+        share, z2 = self.exceptions / max(n, 1), _Z**2
+        spread = _Z * sqrt(n * share * (1 - share) + z2 / 4)
+        return (n * share + z2 / 2 + side * spread) / (n + z2)
 
 
 class _Page(NamedTuple):
@@ -73,25 +91,6 @@ class _Page(NamedTuple):
     story: str
     base: str
     values: dict[tuple[bool, str], object]
-
-
-class _Comparison(NamedTuple):
-    compared: int
-    exceptions: int
-    example: tuple[str, str] | None
-
-    def bound(self, side: int) -> float:
-        """Return the bound of the share of exceptions: the upper one, with -1 the lower one."""
-        n = self.compared
-        share, z2 = self.exceptions / max(n, 1), _Z**2
-        spread = _Z * sqrt(n * share * (1 - share) + z2 / 4)
-        return (n * share + z2 / 2 + side * spread) / (n + z2)
-
-    @property
-    def verdict(self) -> Verdict:
-        if self.bound(-1) > EXCEPTIONS_MAX:
-            return "matters"
-        return "ignorable" if self.bound(1) <= EXCEPTIONS_MAX else "too few"
 
 
 def parameters(store: Store) -> Iterator[Parameter]:
@@ -125,47 +124,42 @@ def _page(url: str, story: str) -> _Page:
 
 def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:
     frequent = Counter(name for page in pages for name in page.values).most_common(_NAMES)
-    seen = {name: {page.values.get(name) for page in pages} for name, _ in frequent}
-    names = [name for name, values in seen.items() if len(values) > 1]
+    seen = {name: {(page.story, page.values.get(name)) for page in pages} for name, _ in frequent}
+    values = {name: len({value for _, value in pairs}) for name, pairs in seen.items()}
+    stories = {
+        name: sum(count > 1 for count in Counter(story for story, _ in pairs).values())
+        for name, pairs in seen.items()
+    }
+    names = [name for name, count in values.items() if count > 1]
     matter, never = set(names), set[tuple[bool, str]]()
+
+    def compared(name: tuple[bool, str]) -> Parameter:
+        count, exceptions, example = _compare(pages, matter, name)
+        return Parameter(host, *name, values[name], stories[name], count, exceptions, example)
+
     # One after the other is taken away: first the surest, else the one that has most values, such
     # as an id of a session, without which the others can be compared.
     while open_names := matter - never:
-        found = {name: _compare(pages, matter, name) for name in open_names}
         order = [
-            (each.compared > 0, -each.bound(1), len(seen[name]), name)
-            for name, each in found.items()
+            (each.compared > 0, -each._bound(1), each.values, name)
+            for name, each in zip(open_names, map(compared, open_names), strict=True)
             if each.verdict != "matters"
         ]
         if not order:
             break
         matter.remove(max(order)[-1])
         # Without it, one that went earlier may turn out to matter.
-        gone = set(names) - matter
-        wrong = {name for name in gone if _compare(pages, matter, name).verdict == "matters"}
+        wrong = {name for name in set(names) - matter if compared(name).verdict == "matters"}
         matter |= wrong
         never |= wrong
     # One of which nothing can be compared may matter.
-    gone = set(names) - matter
-    matter |= {name for name in gone if not _compare(pages, matter, name).compared}
-    for name in names:
-        stories = Counter(story for story, _ in {(p.story, p.values.get(name)) for p in pages})
-        comparison = _compare(pages, matter, name)
-        yield Parameter(
-            host=host,
-            name=name[1],
-            is_spelling=name[0],
-            values=len(seen[name]),
-            stories=sum(count > 1 for count in stories.values()),
-            at_most=round(comparison.bound(1), 4),
-            verdict=comparison.verdict,
-            **comparison._asdict(),
-        )
+    matter |= {name for name in set(names) - matter if not compared(name).compared}
+    yield from map(compared, names)
 
 
 def _compare(
     pages: Iterable[_Page], matter: set[tuple[bool, str]], name: tuple[bool, str]
-) -> _Comparison:
+) -> tuple[int, int, tuple[str, str] | None]:
     """Compare the pages that differ in one parameter, but in no other that matters."""
     others = matter - {name}
     groups = defaultdict[Any, defaultdict[Any, dict[str, str]]](lambda: defaultdict(dict))
@@ -183,4 +177,4 @@ def _compare(
         if apart and example is None:
             usual = next(stories[story] for stories in known if story in stories)
             example = usual, next(iter(apart[0].values()))
-    return _Comparison(compared, exceptions, example)
+    return compared, exceptions, example

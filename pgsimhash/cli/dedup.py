@@ -37,9 +37,8 @@ def dedup(
     file: Path,
     output: Path,
     clusters: Path | None,
-    distance: int | None,
     jobs: int | None,
-    **columns: Any,
+    **settings: Any,
 ) -> None:
     """Write the rows of a file without near-duplicates of earlier rows, without a database.
 
@@ -54,15 +53,8 @@ def dedup(
     if clusters is not None and clusters.resolve() == output.resolve():
         raise invalid_argument(f"{output} is written twice; write the clusters to another file")
     with show.progress_bar("reading", pages=False) as progress:
-        outcome = write_kept(
-            file,
-            output,
-            clusters,
-            distance=distance,
-            jobs=jobs or usable_cores(),
-            progress=progress,
-            **columns,
-        )
+        jobs = jobs or usable_cores()
+        outcome = write_kept(file, output, clusters, jobs=jobs, progress=progress, **settings)
     if show.for_people():
         terminal.say((f"Kept {counted(outcome.kept, 'text')} of {outcome.rows:,}.", "bold"))
     terminal.record(outcome._asdict())
