@@ -155,7 +155,7 @@ static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
     return DONE;
 }
 
-/* ---- _digest(), length and unseen of WeightedWords ---- */
+/* ---- words_digest(), length and unseen of WeightedWords ---- */
 
 /* The hash of the shown words, without the passing ones, with spaces between. */
 static bool find_digest(const Page *page, Vote *result) {
