@@ -104,7 +104,8 @@ BY_STATE: Final = {
         "not_permitted",
         "the database refuses",
         "grant the user one of the roles that `pgsimhash migrate --roles` creates for the schema "
-        "{schema}: reader, writer, or owner, which alone can delete collections",
+        "{schema}: reader, writer, or owner, which alone can delete collections; or let the row "
+        "security of the table admit the row",
     ),
     "25P02": Translation(
         "wrong_transaction",

@@ -117,6 +117,8 @@ def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
             with pytest.raises(StoreError, match="BYPASSRLS", check=because("unsuitable")):
                 change(store)
         assert store.add_page("https://c.example/", 5).duplicate_of == A
+        with pytest.raises(StoreError, match="admit the row", check=because("not_permitted")):
+            store.add_page(B, 9)
     with connect(roles["reader"]) as store:
         with pytest.raises(StoreError, check=because("unsuitable")):
             list(store.check())
