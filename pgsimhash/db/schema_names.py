@@ -116,13 +116,12 @@ def schema_of(connection: psycopg.BaseConnection[Any]) -> str:
 def bound_to_schema(
     connection: psycopg.BaseConnection[Any], schema: str | None = None
 ) -> Iterator[None]:
-    """Bind a connection to a schema, unless the block fails.
+    """Bind a connection to a schema, by default :func:`configured_schema`, unless the block fails.
 
-    None means the schema that the connection already uses, else :func:`configured_schema`. Another
-    one than it uses is a ``StoreError``.
+    Another one than the connection already uses is a ``StoreError``.
     """
     present = _schemas.get(connection)
-    expected = present if schema is None and present is not None else configured_schema(schema)
+    expected = configured_schema(schema)
     # Open cursors and transactions would continue in the other schema.
     if present not in (None, expected):
         raise StoreError(

@@ -195,12 +195,12 @@ def test_a_connection_works_with_one_schema(both_dsn: str) -> None:
         assert schema_of(connection) == SCHEMA
         store = connect(connection, schema=CRAWL)
         store.add_page("https://a.example/", 1)
-        for other in (SCHEMA, "another"):
+        for other in (None, SCHEMA, "another"):
             with pytest.raises(
                 StoreError, match="uses the schema crawl", check=because("wrong_transaction")
             ):
                 connect(connection, schema=other)
-        assert connect(connection, create=False).find(1)
+        assert connect(connection, schema=CRAWL, create=False).find(1)
         assert schema_of(connection) == CRAWL
         check_schema(connection)
     with connect(both_dsn) as store:
