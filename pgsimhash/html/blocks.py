@@ -72,21 +72,8 @@ _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 class Named:
     """The flags of names."""
 
-    (
-        BESIDE,
-        FOOTER,
-        HEADER,
-        CONTENT,
-        OVERLAY,
-        HIDDEN,
-        APART,
-        BELOW,
-        NOTE,
-        SHORT,
-        WITH_SHORT,
-        STATE,
-        TOPIC,
-    ) = (1 << bit for bit in range(13))
+    BESIDE, FOOTER, HEADER, CONTENT, OVERLAY, HIDDEN, APART = (1 << bit for bit in range(7))
+    BELOW, NOTE, SHORT, WITH_SHORT, STATE, TOPIC = (1 << bit for bit in range(7, 13))
 
 
 _NAMES: Final = {

@@ -13,7 +13,7 @@ order sums up what is below.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, groupby
 from typing import Final, NamedTuple
@@ -413,18 +413,10 @@ def _find_unit(block: TextBlock, elements: Sequence[Element]) -> None:
         block.in_run, block.unit = _run_likelihood(elements[element.run]), element.run_words
 
 
-class Place(NamedTuple):
-    """Where a block is: features between 0 and 1."""
-
-    before_h1: float
-    under_h1: float
-    after_headings: float
-    outside_main: float
-    outside_article: float
-
-
-def places_of(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> list[Place]:
-    """Return where the blocks are.
+def places_of(
+    elements: Sequence[Element], blocks: Sequence[TextBlock]
+) -> Iterator[dict[str, float]]:
+    """Yield where each block is: features between 0 and 1.
 
     Under the first h1 are later blocks in its parent (1) or grandparent (0.5). The more of the
     prose precedes an h1, the less it is the title, and the less it counts. After the last heading
@@ -447,8 +439,7 @@ def places_of(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> list[
     while article.tag != "article" and article is not page:
         article = article.parent
     of_main = main.words / (main.words + _FEW)
-    of_article = title * article.words / (article.words + _FEW)
-    places = []
+    of_article = title * (article.place > 0) * article.words / (article.words + _FEW)
     for at, element in enumerate(block.element for block in blocks):
         under = after = 0.0
         if around is not None and at >= first:
@@ -458,7 +449,10 @@ def places_of(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> list[
                 under = 0.5 * title
         if at > last:
             after = float(not blocks[last].element.parent.holds(element))
-        outside_main = 0.0 if main.holds(element) else of_main
-        outside_article = of_article * (article.place > 0) * (1 - element.levels["in_article"])
-        places.append(Place(title * (at < first), under, after, outside_main, outside_article))
-    return places
+        yield {
+            "before_h1": title * (at < first),
+            "under_h1": under,
+            "after_headings": after,
+            "outside_main": 0.0 if main.holds(element) else of_main,
+            "outside_article": of_article * (1 - element.levels["in_article"]),
+        }

@@ -150,8 +150,7 @@ def features(
     notices = _notices_near(blocks, middle)
     apart, listing, framed = _corrections(blocks, lateness, notices)
     spread = Counter(word for block in blocks for word in set(block.words))
-    places = places_of(elements, blocks)
-    for at, block in enumerate(blocks):
+    for at, (block, place) in enumerate(zip(blocks, places_of(elements, blocks), strict=True)):
         element, count = block.element, counts[at]
         parent = element.parent
         above = parent.parent
@@ -162,10 +161,10 @@ def features(
         fading = exp((near_linked[at] - 1.1 * near[at] - count) / 20.0)
         repeated = sum(spread[word] > 1 for word in block.words) / count
         legal = sum(word in LEGAL_WORDS for word in block.words)
-        place = places[at]
-        inside = place.under_h1 * (1 - place.outside_main) * (1 - place.outside_article)
+        inside = place["under_h1"] * (1 - place["outside_main"]) * (1 - place["outside_article"])
         yield {
             **levels,
+            **place,
             "unlinked": log(1.1 - linked[at] / count),
             "unlinked_near": log(1.1 - near_linked[at] / near[at]),
             "unlinked_around": log(1.1 - around_linked[at] / around[at]),
@@ -181,11 +180,6 @@ def features(
             "number_share": numbers,
             "parent_share": log(parent.words / page.words + 0.01),
             "lateness": lateness[at],
-            "before_h1": place.before_h1,
-            "under_h1": place.under_h1,
-            "after_headings": place.after_headings,
-            "outside_main": place.outside_main,
-            "outside_article": place.outside_article,
             "depth": log1p(element.depth) - 2.0,
             "repeated_words": repeated - 0.5,
             "copyright_near": notices[at],
