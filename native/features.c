@@ -46,13 +46,8 @@ static Amounts *nearby(const double *middle, const Amounts *amounts, int32_t cou
 static bool find_notices(const Page *page, const double *middle, double *notices, Arena *arena) {
     size_t count = (size_t)page->block_count;
     Amounts *own = arena_zeros(arena, count, sizeof *own);
-    bool any = false;
-    for (size_t at = 0; own != NULL && at < count; at++) {
-        if (!page->blocks[at].has_notice) continue;
-        any = true;
-        own[at].words = exp(-page->blocks[at].words / 60.0);
-    }
-    if (!any) return own != NULL;
+    for (size_t at = 0; own != NULL && at < count; at++)
+        if (page->blocks[at].has_notice) own[at].words = exp(-page->blocks[at].words / 60.0);
     const Amounts *near = nearby(middle, own, page->block_count, 15.0, arena);
     for (size_t at = 0; near != NULL && at < count; at++)
         notices[at] = larger(own[at].words, near[at].words / (1.0 + near[at].words));

@@ -8,7 +8,7 @@ left to the Python code.
 import re
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from lxml import etree, html
@@ -38,36 +38,27 @@ def implementation() -> Literal["C", "Python"]:
     return "C" if is_used else "Python"
 
 
-class NativePage:
-    """A page as the extension read it.
+class NativePage(NamedTuple):
+    """A page as the extension read it."""
 
-    It has the simhash of its structure, how many words it has, how many of these are no numbers
-    and outside links, whether each block is shown, and its hidden elements.
-    """
-
-    def __init__(
-        self,
-        page: object,
-        structure: int,
-        word_count: int,
-        unlinked_count: int,
-        shown: bytes,
-        hidden: list[HtmlElement],
-    ) -> None:
-        self._page, self.structure, self.word_count = page, structure, word_count
-        self.unlinked_count, self.shown, self.hidden = unlinked_count, shown, hidden
+    page: object
+    structure: int  # the simhash
+    word_count: int
+    unlinked_count: int  # of words outside links that are no numbers
+    shown: bytes  # whether each block is shown
+    hidden: list[HtmlElement]
 
     def text(self) -> str:
         """Return the text of its outline."""
-        return _native.text(self._page)
+        return _native.text(self.page)
 
     def events(self, body: HtmlElement, tags: dict[str, int]) -> list[Event] | None:
         """Return what is rendered of the page, or None if ``body`` has changed."""
-        return _native.events(_tables(), self._page, body, tags)
+        return _native.events(_tables(), self.page, body, tags)
 
     def vote(self, factors: Factors) -> VoteFields | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
-        return _native.vote(_tables(), self._page, factors)
+        return _native.vote(_tables(), self.page, factors)
 
 
 def read(body: HtmlElement) -> NativePage | None:
