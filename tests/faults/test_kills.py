@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from pgsimhash import connect
-from pgsimhash.db.schema_names import bound_to_schema
 from pgsimhash.schema import migrate
 from tests.faults.cluster import Cluster
 from tests.faults.writing import Work, Writers, rebuild
@@ -64,8 +63,7 @@ def test_a_killed_rebuild_leaves_nothing(
             (copied,) = connection.execute("SELECT count(*) FROM wide.pages").fetchone() or ()
             assert copied in (0, len(writers.all_urls()))
             if copied:
-                with bound_to_schema(connection, "wide"):
-                    connect(connection, collection="default", create=False).delete_collection()
+                connect(connection, create=False, schema="wide").delete_collection()
     with connect(where, create=False) as store:
         store.rebuild(into_schema="wide")
     with connect(where, create=False, schema="wide") as store:

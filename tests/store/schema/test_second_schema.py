@@ -83,7 +83,7 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(empty_dsn: str) -> 
                 assert store.expire().deleted == 4
                 for call in {**READS, **CHANGES}.values():
                     call(store)
-        connect(connection, collection="one_renamed").delete_collection()
+        connect(connection, collection="one_renamed", schema=CRAWL).delete_collection()
         assert "one_renamed" not in collection_names(connection)
     assert run_sql(empty_dsn, "SELECT to_regnamespace('pgsimhash')") == [(None,)]
 
@@ -228,9 +228,8 @@ def test_the_variable_names_the_schema_where_none_is_given(
         assert store.find(1) == []
 
 
-@pytest.mark.parametrize("opened", [False, True], ids=["by the environment", "by its store"])
 def test_a_raw_connection_works_with_the_schema_that_is_configured(
-    both_dsn: str, monkeypatch: pytest.MonkeyPatch, opened: bool
+    both_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A collection of the same name in the other schema stays, and is not checked."""
     for schema in (SCHEMA, CRAWL):
@@ -238,15 +237,10 @@ def test_a_raw_connection_works_with_the_schema_that_is_configured(
             store.add_page("https://a.example/", 1)
     with psycopg.connect(both_dsn, autocommit=True) as connection:
         connection.execute("UPDATE crawl.pages SET indexed = false")
-        if opened:
-            connect(connection, schema=CRAWL)
-        else:
-            monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
+        monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
         with connect(connection, create=False) as store:
             assert [one.reason for one in store.check()] == ["simhash_missing"]
     with psycopg.connect(both_dsn, autocommit=True) as connection:
-        if opened:
-            connect(connection, schema=CRAWL)
         assert connect(connection, collection="default", create=False).delete_collection() == 1
     left = [len(run_sql(both_dsn, f"SELECT FROM {schema}.pages")) for schema in (SCHEMA, CRAWL)]
     assert left == [1, 0]
