@@ -12,7 +12,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self, SupportsIndex, TypeVar, Unpack
 
-from pgsimhash.db.statements import fetch
 from pgsimhash.errors import ArgumentError, check_number, check_type
 from pgsimhash.hashing.bits import as_simhashes, check_simhash, to_bigint
 from pgsimhash.hashing.signature import to_halves
@@ -257,14 +256,13 @@ class Store(Maintenance):
         return self._ask(name, 1, older_than, "fetch_conditions", url=page_url)[0]
 
     def _ask(
-        self, name: str, number: int, older_than: timedelta | None, function: str, **asked: object
+        self, name: str, number: int, older_than: timedelta | None, function: str, **asked: Any
     ) -> list[Sequence[Any]]:
         age = check_age(older_than, always=True)
-        parameters = {"collection": self.collection.name, "older_than": age, **asked}
 
         def look_up() -> list[Sequence[Any]]:
-            with self._session.connection_to_read() as connection:
-                return fetch(connection, function, parameters)
+            with self._session.calls_by_name(None) as calls:
+                return calls.fetch(function, older_than=age, **asked)
 
         return self._session.attempt(
             name, number, look_up, lambda rows: {"found": sum(not row[0] for row in rows)}
