@@ -13,7 +13,7 @@ from pgsimhash.db.statements import fetch, stream
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.hashing.signature import from_halves
 from pgsimhash.pages.records import BITS_64, UNSTORED, CollectionStatus, PageRecord
-from pgsimhash.store.collection import Collection, follow, moved
+from pgsimhash.store.collection import Collection, moved
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,9 +92,8 @@ class Calls(NamedTuple):
 
         A rebuild that ended during the wait gave the name to another collection.
         """
-        own_id = self.collection.collection_id
-        self.fetch("lock_collections", collection_ids=[own_id], strength=3 if loaders else 2)
-        if follow(self.connection, self.collection).collection_id != own_id:
+        (locked,) = self.fetch("_lock_collection", scalar_row, strength=3 if loaders else 2)
+        if locked != self.collection.collection_id:
             raise moved(self.collection)
 
     def delete_collection(self) -> int:
