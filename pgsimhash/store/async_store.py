@@ -261,7 +261,7 @@ class _GreenletStore(Store):
     def __init__(self, session: Session, reader: PageReader) -> None:
         super().__init__(session)
         self._reader = reader
-        self._decisions = TaskBatcher(self._decide_all)
+        self._decisions = TaskBatcher(partial(greenlet_spawn, self._ingest.decide_batch))
 
     def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
         # All at once, so that no transaction stays open when the caller leaves the loop.
@@ -272,9 +272,6 @@ class _GreenletStore(Store):
             return super()._decide(item, size, options, dry_run=dry_run)
         verdict: Verdict = await_(self._decisions.call(item, options, size))
         return verdict
-
-    async def _decide_all(self, items: list[Item], options: MatchOptions) -> list[Verdict]:
-        return await greenlet_spawn(self._ingest.decide_batch, items, options)
 
     def _extract(
         self,

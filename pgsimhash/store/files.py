@@ -26,7 +26,7 @@ from pgsimhash.sources.page import Reading, plain_path, shown, with_pauses
 from pgsimhash.store.lookups import Calls
 from pgsimhash.store.session import Session, retried
 
-See = Callable[[Calls, list[int]], None]  # records that versions were seen again
+See = Callable[[Calls, list[int]], None]  # records that skipped versions were seen again
 
 _AT_ONCE: Final = 1000  # files per lookup statement
 _UNWRITTEN_MAX: Final = 256  # verdicts until progress is recorded: a killed job repeats a batch
@@ -82,7 +82,6 @@ class Files:
     def __init__(
         self, session: Session, see: See, reread: bool, reading: Reading, stdin: BinaryIO | None
     ) -> None:
-        """Skip pages of ``session`` unless ``reread``, and mark them by ``see``."""
         self._session, self._see, self._reread = session, see, reread
         self._reading, self._stdin = reading, stdin
         # The pages without a verdict yet; a file alone marks its end.

@@ -31,8 +31,6 @@ from pgsimhash.store.rebuilding import Rebuilding
 from pgsimhash.store.session import retried
 
 _SLICE: Final = 20_000  # approximate rows per statement
-
-
 BATCH: Final = 1000  # deleted pages per transaction, which blocks writers for some tens of ms
 
 Deleted = Callable[[int], None]

@@ -528,18 +528,15 @@ class Store(Maintenance):
         """Yield the clusters of more than one page, from the present versions of all pages.
 
         As in verdicts, signatures must confirm a match: without the signature of another page of
-        the cluster that does, a page leaves it. Marks override both.
+        the cluster that does, a page leaves it. Marks override both. ``distance`` and ``progress``
+        are those of :meth:`pairs`. Linkage ``single`` joins pages by chains of pairs; in a
+        ``complete`` cluster all pairs are within ``distance``.
 
-        Args:
-            distance: the largest number of differing bits of a pair; see :meth:`pairs`.
-            linkage: ``single`` joins pages by chains of pairs; in a ``complete`` cluster all pairs
-                are within ``distance``.
-            canonical: how to choose the page that represents a cluster: a rule in
-                :data:`pgsimhash.search.clusters.RULES`, several to break ties, or a function from
-                :class:`~pgsimhash.search.clusters.ClusterPage` to a score; the largest wins. By
-                default the page that most canonical links of the cluster name; else https, without
-                parameters, the shortest URL, the one stored first.
-            progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
+        The page that represents a cluster is ``canonical``: by a rule in
+        :data:`pgsimhash.search.clusters.RULES`, by several to break ties, or by a function from
+        :class:`~pgsimhash.search.clusters.ClusterPage` to a score, of which the largest wins. By
+        default it is the page that most canonical links of the cluster name; else https, without
+        parameters, the shortest URL, the one stored first.
         """
         check_linkage(linkage)
         self.collection.checked_distance(distance, DISTANCE_MAX)
