@@ -68,9 +68,7 @@ DECLARE
     END;
     pages json;
 BEGIN
-    IF run_id IS NOT NULL THEN
-        PERFORM pgsimhash._check_runs(collection, ARRAY[run_id]);
-    END IF;
+    PERFORM pgsimhash._check_runs(collection, ARRAY[run_id]) WHERE run_id IS NOT NULL;
     IF num_nulls(urls, simhashes) > 0
         OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(fetched_at),
             array_ndims(text_digests)) > 1
@@ -107,9 +105,7 @@ BEGIN
         collection, own_id, pages, '{}', dry_run, coalesce(run_id, own_run), 'SQL'
     ) AS v
     ORDER BY v.number;
-    IF own_run IS NOT NULL THEN
-        PERFORM pgsimhash._end_runs(own_id, ARRAY[own_run]);
-    END IF;
+    PERFORM pgsimhash._end_runs(own_id, ARRAY[own_run]) WHERE own_run IS NOT NULL;
 END
 $$;
 

@@ -41,12 +41,8 @@ BEGIN
         WHERE p.collection_id = own_id
     ) AS o;
     -- Rows of last_seen may be beyond the pages; a repair that removes them moves no slice.
-    IF slice = 0 THEN
-        first_page := -9223372036854775808;
-    END IF;
-    IF slice = slices - 1 THEN
-        last_page := 9223372036854775807;
-    END IF;
+    first_page := CASE WHEN slice > 0 THEN first_page ELSE -9223372036854775808 END;
+    last_page := CASE WHEN slice < slices - 1 THEN last_page ELSE 9223372036854775807 END;
     -- A cluster could not run it with the variables of the function. Each row is looked up by the
     -- order of an index: the planner expects no row of a collection that is newer than its statistics.
     EXECUTE $query$

@@ -406,9 +406,7 @@ BEGIN
         drawn := pg_get_serial_sequence(format('pgsimhash.%I', one), id);
         EXECUTE format('SELECT max(%I) FROM pgsimhash.%I WHERE collection_id = $1', id, one)
             INTO newest USING own_id;
-        IF newest > nextval(drawn) THEN
-            PERFORM setval(drawn, newest);
-        END IF;
+        PERFORM setval(drawn, newest) WHERE newest > nextval(drawn);
     END LOOP;
 END
 $$;

@@ -26,14 +26,12 @@ RETURNS bigint
 DECLARE
     last_page bigint := 0;
     deleted bigint := 0;
-    pages bigint;
 BEGIN
     PERFORM pgsimhash._lock_collection(collection, 3);
     PERFORM pgsimhash._check_runs(collection, ARRAY[run_id]);
     WHILE last_page IS NOT NULL LOOP
-        SELECT d.last_page, d.pages INTO last_page, pages
+        SELECT d.last_page, deleted + coalesce(d.pages, 0) INTO last_page, deleted
         FROM pgsimhash._delete_batch(collection, NULL, NULL, run_id, last_page, 1000) AS d;
-        deleted := deleted + coalesce(pages, 0);
     END LOOP;
     RETURN deleted;
 END

@@ -40,10 +40,7 @@ BEGIN
         END IF;
         RAISE EXCEPTION 'layout % does not support distance %', pgsimhash.layout(),
             coalesce(max_distance::text, 'NULL')
-            USING ERRCODE = 'PS010', HINT = 'Give a distance from 0 to ' || (
-                SELECT max(d) FROM generate_series(0, 64) AS d
-                WHERE pgsimhash.radii(d) IS NOT NULL
-            ) || '.';
+            USING ERRCODE = 'PS010', HINT = 'Give a distance from 0 to ${largest}.';
     END IF;
     RETURN QUERY
     SELECT DISTINCT m.query_number, m.simhash, m.distance

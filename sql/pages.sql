@@ -12,9 +12,7 @@ DECLARE
     home constant oid := 'pgsimhash'::regnamespace;
     bytes bigint;
 BEGIN
-    IF collection IS NOT NULL THEN
-        PERFORM pgsimhash._id_of(collection);
-    END IF;
+    PERFORM pgsimhash._id_of(collection) WHERE collection IS NOT NULL;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
         -- On the node that keeps them, pg_class has the shards too.
         bytes := (
@@ -302,9 +300,7 @@ CREATE FUNCTION pgsimhash._save_clusters(
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF first THEN
-        DELETE FROM pgsimhash.clusters AS c WHERE c.collection_id = own_id;
-    END IF;
+    DELETE FROM pgsimhash.clusters AS c WHERE first AND c.collection_id = own_id;
     INSERT INTO pgsimhash.clusters (collection_id, page_id, cluster, is_canonical)
     SELECT own_id, p.page_id, c.cluster, c.is_canonical
     FROM ROWS FROM (

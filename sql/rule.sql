@@ -110,9 +110,7 @@ BEGIN
         page.version_text := coalesce(known.text_digest, known.simhash);
         page.first_page := CASE WHEN known.page_id IS NOT NULL THEN known.first_page END;
         -- An answer without a page is about the present version, if there is one.
-        IF page.is_gone IS NOT NULL THEN
-            page.simhash := known.simhash;
-        END IF;
+        page.simhash := coalesce(page.simhash, known.simhash);
         page.text := coalesce(page.text_digest, page.simhash);
         -- Else it is apparently the present version again.
         page.is_stored := page.simhash IS NOT NULL AND (

@@ -88,14 +88,13 @@ class Rebuilding:
                 "pages again (reread=True, --reread)"
             )
         name = session.collection.name
-        old_name = into or f"{name}-2" if into_schema is None else name
-        new_name = name if into_schema is None else into or name
+        free_name = into or (f"{name}-2" if into_schema is None else name)
+        old_name, new_name = (free_name, name) if into_schema is None else (name, free_name)
         with session.calls_to_write() as (connection, opened):
             from_schema = schema_of(connection)
             to_schema = into_schema or from_schema
             with in_other_schema(connection, to_schema):
                 check_schema(connection)
-                free_name = old_name if into_schema is None else new_name
                 if find_collection(connection, free_name) is not None:
                     raise CollectionError(
                         "taken",
