@@ -97,9 +97,10 @@ def explain(
 def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -> None:
     """Show how a page changed over time.
 
-    In a pipe, prints a JSON line for each version, in order of arrival. A change is "same",
-    "edited" (up to 8 bits), "rewritten" or "redesign". "removed" and "added" are words, if Markdown
-    is stored. Exits with 1 if the page is unknown.
+    Prints a JSON line for each version, in order of arrival. A change is "same" for an equal text,
+    "edited" for another at 0 to 8 bits, "rewritten" at 9 or more, and "redesign" for a different
+    template at up to 8. "removed" and "added" are words, if Markdown is stored. "seen_at" is when a
+    version was last seen. Exits with 1 if the page is unknown.
     """
     versions = analysis.versions(store, url, markdown=diff)
     if show.for_people():
@@ -137,9 +138,10 @@ def crawls(
     """Compare what two crawls saw.
 
     RUN is a number of `run list`, and DATE a day, for all runs that started on it; by default the
-    last two runs that ended. In a pipe it prints a JSON line for each page that is "changed",
-    "moved", "new", "gone", "missing" or "not_visited", and one with the number of "unchanged"
-    pages. -o writes a page with the first of each kind instead.
+    last two runs that ended. In a pipe it prints a JSON line for each page that is "changed", with
+    its words if Markdown is stored, "moved" to a new URL, "new", "gone" (404 or 410), "missing",
+    though the later crawl ended and visited half of the host, or "not_visited". The last line has
+    the number of "unchanged" pages. -o writes a page with the first of each kind instead.
     """
     is_short = output is not None or (show.for_people() and not as_csv)
     found = analysis.compare_crawls(store, earlier, later, examples=_SHOWN if is_short else None)
@@ -199,6 +201,7 @@ def parameters(store: pgsimhash.Store) -> None:
     Prints a JSON line for each parameter of a host, and for spellings of its URLs, such as www and
     http. The verdict is "ignorable" if, with a confidence of 95%, at most 5% of the pages that
     differ only in it are different stories, "matters" if more are, and otherwise "too few".
+    "at_most" is the upper bound of that share. "example" is an exception.
     """
     terminal.rows(analysis.parameters(store), terminal.PARAMETERS)
 
@@ -315,10 +318,12 @@ def evaluate(
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
     different, graded to omit a pair), and optionally kind. a and b are file URLs or paths of
     pages, or the URLs of pages in --pages. Prints a JSON line with recall and precision for each
-    distance. The recommended one has the largest recall at --precision or more; of several the
-    smallest. Exits with 1 if a page failed, or no distance is precise enough.
+    distance; "unverified" also counts matches that signatures do not confirm. The recommended
+    distance has the largest recall at --precision or more; of several the smallest. Exits with 1 if
+    a page failed, or no distance is precise enough.
 
-    `analyse pairs --csv` prints pairs of a collection: add a column label, and give --collection.
+    `analyse pairs --csv` prints pairs of a collection: add a column label, and give
+    --collection.
     """
     if pages and collection is not None:
         raise click.UsageError("give --pages or --collection, not both")
