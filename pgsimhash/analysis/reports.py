@@ -4,6 +4,7 @@ The number of statements and the size of each result are bounded; the database c
 """
 
 import heapq
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -394,7 +395,8 @@ def _biggest(
         ]
         farthest = heapq.nlargest(_MEMBERS, others, key=itemgetter(0))
         view = ClusterView(size, best, farthest, len({page.title for page in cluster.pages}) == 1)
-        biggest = sorted([*biggest, view], key=lambda view: -view.size)[:count]
+        insort(biggest, view, key=lambda view: -view.size)
+        del biggest[count:]
     return biggest, number, pages
 
 
