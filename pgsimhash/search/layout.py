@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, combinations, groupby, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Final
 
@@ -132,10 +132,8 @@ class Layout:
     @cached_property
     def distances(self) -> range:
         """The supported distances: 0 to the largest within :data:`PROBES_MAX`."""
-        largest = 0
-        while largest < DISTANCE_MAX and self.probes(largest + 1) <= PROBES_MAX:
-            largest += 1
-        return range(largest + 1)
+        distances = range(DISTANCE_MAX + 1)
+        return range(sum(self.probes(distance) <= PROBES_MAX for distance in distances))
 
     def probes(self, distance: int) -> int:
         """Return how many probes a lookup of ``distance`` takes in all permutations."""
@@ -179,13 +177,9 @@ def _bits_of(blocks: Iterable[Block]) -> list[int]:
 
 def runs_of(bits: list[int]) -> tuple[Block, ...]:
     """Return descending bit numbers as blocks of neighbours."""
-    runs: list[Block] = []
-    for bit in bits:
-        if runs and runs[-1].shift == bit + 1:
-            runs[-1] = Block(runs[-1].width + 1, bit)
-        else:
-            runs.append(Block(1, bit))
-    return tuple(runs)
+    # The sum of a bit's place and number is the same for all neighbours.
+    runs = (list(run) for _, run in groupby(enumerate(bits), sum))
+    return tuple(Block(len(run), run[-1][1]) for run in runs)
 
 
 def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
