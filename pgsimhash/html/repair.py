@@ -244,11 +244,9 @@ def _is_text(button: HtmlElement) -> bool:
     if len(button) and next(button.iterdescendants(*_PARAGRAPHS), None) is not None:
         return True
     words, is_question = _label(button)
-    if is_question:
-        return True
     is_toggle = any(button.get(name) is not None for name in _TOGGLES)
     is_toggle = is_toggle or _FOLDS.search(button.get("class", "").lower()) is not None
-    return words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
+    return is_question or words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
 
 
 _TITLES: Final = HEADING_TAGS | {"dt"}
