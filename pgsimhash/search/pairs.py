@@ -7,7 +7,7 @@ into blocks again. So a hot prefix does not take quadratic time.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from math import comb
 from operator import itemgetter
@@ -45,7 +45,7 @@ _HOT: Final = 1 << 13  # from this many simhashes on, cutting a prefix again may
 
 # The left and right sides of pairs.
 Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
-# Receives how many simhashes are compared, and of how many; each counts once per pass.
+# Receives after each pass how many simhashes were compared, and of how many in all passes.
 Compared = Callable[[int, int], None]
 
 
@@ -91,18 +91,14 @@ def stream_pairs(
     """Yield the pairs of distinct simhashes, each once, in chunks, in no particular order."""
     check_type(progress, Callable, "progress is a function")
     layout = layout_for(check_distance(distance, DISTANCE_MAX), len(simhashes))
-    yield from in_blocks(_found(layout, simhashes, distance, progress))
 
+    def found() -> Iterator[Found]:
+        passes = len(layout.permutations)
+        for number, permutation in enumerate(layout.permutations, 1):
+            yield from pairs_by(permutation, layout, simhashes, distance)
+            progress(number * len(simhashes), passes * len(simhashes))
 
-def _found(
-    layout: Layout, simhashes: NDArray[np.uint64], distance: int, progress: Compared = no_progress
-) -> Iterator[Found]:
-    done, total = 0, len(simhashes) * len(layout.permutations)
-    for permutation in layout.permutations:
-        report = partial(lambda before, compared: progress(before + compared, total), done)
-        yield from pairs_by(permutation, layout, simhashes, distance, report)
-        done += len(simhashes)
-    progress(total, total)
+    yield from in_blocks(found())
 
 
 def in_blocks(parts: Iterable[Found]) -> Iterator[Pairs]:
@@ -163,12 +159,10 @@ def pairs_by(
     layout: Layout,
     values: NDArray[np.uint64],
     distance: int,
-    compared: Callable[[int], None] = no_progress,
 ) -> Iterator[Found]:
-    """Yield the near pairs that agree in this prefix and in no earlier permutation's.
+    """Yield the near pairs of distinct values that agree in this prefix and in no earlier one.
 
-    Over all permutations of the layout, each pair within ``distance`` comes once. ``values`` are
-    distinct; ``compared`` receives how many of them are done.
+    Over all permutations of the layout, each pair within ``distance`` comes once.
     """
     # Choices come in order, so the first that sees a pair skips no block in which it agrees.
     last = min(block.shift for block in permutation.leading)
@@ -181,17 +175,10 @@ def pairs_by(
     ordered = _grouped(permutation, values)
     done = 0
     for start, end in [*_hot(ordered, prefix), (len(ordered), len(ordered))]:
-        reached = 0
-        for left, right, count in _compared(ordered[done:start], prefix, distance, skipped):
-            if len(left):
-                yield left, right
-            if count > reached:
-                reached = count
-                compared(done + count)
+        yield from _compared(ordered[done:start], prefix, distance, skipped)
         if start < end:
             for left, right in _within(ordered[start:end], distance):
                 yield _new(left, right, skipped)
-            compared(end)
         done = end
 
 
@@ -210,16 +197,14 @@ def _compared(
     same: np.uint64,
     distance: int,
     skipped: Sequence[np.uint64] = (),
-) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64], int]]:
-    """Yield new near pairs with equal bits in ``same``, and how many simhashes are done so far.
-
-    Simhashes with these bits are neighbours.
-    """
+) -> Iterator[Found]:
+    """Yield new near pairs with equal bits in ``same``; simhashes with these are neighbours."""
     if is_built:
         masks, done = np.array(skipped, dtype=np.uint64), 0
         while done < len(ordered):
             pairs, done = _native.near_pairs(ordered, int(same), masks, distance, done, _PAIRS)
-            yield (*np.frombuffer(pairs, dtype=np.uint64).reshape(-1, 2).T, done)
+            left, right = np.frombuffer(pairs, dtype=np.uint64).reshape(-1, 2).T
+            yield left, right
         return
     for start in range(0, len(ordered), _CHUNK):
         chunk = ordered[start : start + _CHUNK]
@@ -230,8 +215,7 @@ def _compared(
             if not equal.any():
                 break
             at = np.flatnonzero(equal & (np.bitwise_count(differing) <= distance))
-            yield (*_new(chunk[at], neighbours[at], skipped), start)
-        yield chunk[:0], chunk[:0], start + len(chunk)
+            yield _new(chunk[at], neighbours[at], skipped)
 
 
 def _hot(ordered: NDArray[np.uint64], prefix: np.uint64) -> list[tuple[int, int]]:
@@ -251,7 +235,7 @@ def _within(hot: NDArray[np.uint64], distance: int) -> Iterator[Found]:
     count = varied.bit_count()
     inner = _inner_layout(distance, 1 << (len(hot) - 1).bit_length(), count)
     if inner is None:
-        yield from ((left, right) for left, right, _ in _compared(hot, np.uint64(0), distance))
+        yield from _compared(hot, np.uint64(0), distance)
         return
     together = Permutation(1, runs_of([bit for bit in reversed(range(BITS)) if varied >> bit & 1]))
     up = np.uint64(BITS - count)

@@ -131,11 +131,10 @@ def test_a_stream_reports_its_progress() -> None:
     done, totals = zip(*reports, strict=True)
     assert list(done) == sorted(done)
     assert {*totals} == {done[-1]}
-    assert done[-1] % len(values) == 0
-    assert len(done) > 2 * done[-1] / len(values)
+    assert len(done) == done[-1] / len(values)
     reports.clear()
     empty = stream_pairs(values[:0], 3, progress=lambda *counts: reports.append(counts))
-    assert (list(empty), reports) == ([], [(0, 0)])
+    assert (list(empty), {*reports}) == ([], {(0, 0)})
 
 
 def test_pairs_at_a_prompt_and_as_a_frame() -> None:
