@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from pgsimhash.cli.terminal import (
     ROWS,
     SIGNS,
     View,
+    assembled,
     bar,
     hint,
     is_plain,
@@ -92,9 +94,7 @@ def report(found: Report, output: Path | None) -> None:
 
 def _styled(runs: Iterable[tuple[str, str]]) -> Text:
     """Return runs of text as a line; without colours, marked as by ``git diff --word-diff``."""
-    from rich.text import Text
-
-    line = Text()
+    line = assembled()
     for text, kind in runs:
         marked = {"gone": f"[-{text}-]", "new": f"{{+{text}+}}"}.get(kind, text)
         style = {"gone": "magenta strike", "new": "bold"}.get(kind, "")
@@ -111,18 +111,15 @@ def _print_words(change: WithWords, limit: int) -> None:
 
 
 def _print_skyline(found: Comparison) -> None:
-    from rich.text import Text
-
     from pgsimhash.analysis.skyline import drawn_in_text
 
-    width = min(line_width() - 4, _WIDTH_MAX)
-    console = show.console(stdout=True)
-    lines = list(drawn_in_text(found.blocks, width))
+    lines = drawn_in_text(found.blocks, min(line_width() - 4, _WIDTH_MAX))
     for name, cells in zip((" ", "A", "B", " "), lines, strict=True):
-        line = Text.assemble((f"{name} ", "dim"))
-        for is_alone, run in groupby(cells, key=lambda cell: cell[1]):
-            line.append("".join(text for text, _ in run), "magenta" if is_alone else "blue")
-        console.print(line)
+        runs = (
+            ("".join(text for text, _ in run), "magenta" if is_alone else "blue")
+            for is_alone, run in groupby(cells, key=itemgetter(1))
+        )
+        say((f"{name} ", "dim"), *runs)
     if is_plain():
         marks = zip(lines[1], lines[2], strict=True)
         say("  " + "".join("^" if a[1] or b[1] else " " for a, b in marks).rstrip())
@@ -187,8 +184,6 @@ class Ingested:
             show.message(f"{note}: {count:,}. The first: {first}")
 
     def _show_counts(self, console: Console) -> None:
-        from rich.text import Text
-
         shown = {name: count for name in SIGNS if (count := self.counts[name])}
         whole, seconds = self.counts.total(), time.monotonic() - self._started
         speed = f" in {seconds:.1f} s" + (f", {whole / seconds:,.0f} a second" if seconds else "")
@@ -196,9 +191,9 @@ class Ingested:
             (f"{SIGNS[name][0]} {count:,} {name.replace('_', ' ')}  ", SIGNS[name][1])
             for name, count in shown.items()
         ]
-        console.print(Text.assemble((counted(whole, "page"), "bold"), speed))
+        console.print(assembled((counted(whole, "page"), "bold"), speed))
         console.print(bar(shown, min(console.width - 2, _WIDTH_MAX)))
-        console.print(Text.assemble(*signs))
+        console.print(assembled(*signs))
         keep = counted(self._kept[True], "page is", "pages are")
         other = f"; {byte_size(self._bytes[False])} say nothing new" if self._bytes[False] else ""
         console.print(f"{keep} worth keeping ({byte_size(self._bytes[True])}){other}.")
@@ -238,11 +233,9 @@ def near(limit: int, *, any_match: bool) -> View:
     """Return how matches up to ``limit`` bits are shown."""
 
     def dots(match: dict[str, Any]) -> Text:
-        from rich.text import Text
-
         bits = match["distance"]
         style = "blue" if bits <= IDENTICAL_MAX else "magenta"
-        return Text.assemble(("·" * bits, "dim"), ("●", style), ("·" * (limit - bits), "dim"))
+        return assembled(("·" * bits, "dim"), ("●", style), ("·" * (limit - bits), "dim"))
 
     why = "why: pgsimhash analyse explain A B"
     columns: Mapping[str, Any] = {"bits": "distance", "": dots, "page": "url"}

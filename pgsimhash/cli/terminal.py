@@ -231,9 +231,7 @@ def print_grid(cells: Iterable[Iterable[Any]], *heads: str, wrap: bool = False) 
 
 def print_values(values: Mapping[str, Any]) -> None:
     """Print names and values, a line each."""
-    from rich.text import Text
-
-    names = (Text(name.replace("_", " "), "dim") for name in values)
+    names = (assembled((name.replace("_", " "), "dim")) for name in values)
     texts = map(plain, values.values())
     print_grid(zip(names, texts, strict=True), wrap=True)
 
@@ -246,33 +244,35 @@ def say_rest(count: int, one: str = "more") -> None:
 
 def hint(text: str) -> None:
     """Print what to do next, as the last line; NAME is the collection of the command."""
-    from rich.text import Text
-
     if given := click.get_current_context().params.get("collection"):
         option = "" if given == DEFAULT_COLLECTION else f" --collection {shlex.quote(given)}"
         text = text.replace(" --collection NAME", option)
-    show.console(stdout=True).print(Text(f"\n{text}", "dim"), no_wrap=True, overflow="ellipsis")
+    line = assembled((f"\n{text}", "dim"))
+    show.console(stdout=True).print(line, no_wrap=True, overflow="ellipsis")
+
+
+def assembled(*parts: str | tuple[str, str]) -> Text:
+    """Return texts, or texts with their styles, as one."""
+    from rich.text import Text
+
+    return Text.assemble(*parts)
 
 
 def say(*parts: str | tuple[str, str]) -> None:
     """Print texts, or texts with their styles, as one line."""
-    from rich.text import Text
-
-    show.console(stdout=True).print(Text.assemble(*parts))
+    show.console(stdout=True).print(assembled(*parts))
 
 
 def bar(parts: Mapping[str, int], width: int) -> Text:
     """Return a bar of counts by verdict; each above zero has at least a character."""
-    from rich.text import Text
-
     whole = sum(parts.values())
     if not whole:
-        return Text("─" * width, "dim")
+        return assembled(("─" * width, "dim"))
     cells = {name: max(round(count / whole * width), count > 0) for name, count in parts.items()}
     largest = max(cells, key=cells.__getitem__)
     cells[largest] -= sum(cells.values()) - width
     styles = ((SIGNS[name][1], cell) for name, cell in cells.items())
-    return Text.assemble(*(("─" * n if style == "dim" else "█" * n, style) for style, n in styles))
+    return assembled(*(("─" * n if style == "dim" else "█" * n, style) for style, n in styles))
 
 
 def line_width() -> int:
