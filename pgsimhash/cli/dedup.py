@@ -13,12 +13,11 @@ from pgsimhash.runtime.machine import usable_cores
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    *("-o", "--output"),
+@options.value(
+    "-o --output FILE",
+    "Write the kept rows to this file, Parquet or JSON lines as FILE.",
+    click.Path(path_type=Path),
     required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the kept rows to this file, Parquet or JSON lines as FILE.",
 )
 @options.value(
     "--clusters FILE",
@@ -26,10 +25,9 @@ from pgsimhash.runtime.machine import usable_cores
     click.Path(path_type=Path),
 )
 @options.value("--text COLUMN", "The column of the texts.", default="text")
-@click.option(
-    *("--id", "id_column"),
-    metavar="COLUMN",
-    help="The column whose values name the rows; by default their number, from 0.",
+@options.value(
+    "--id id_column COLUMN",
+    "The column whose values name the rows; by default their number, from 0.",
 )
 @options.distance("12, 11 for short texts")
 @options.number("--jobs", "Threads; by default one per core.")

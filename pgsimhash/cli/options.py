@@ -74,10 +74,11 @@ def flag(name: str, help_text: str) -> Option:
 
 
 def value(usage: str, help_text: str, kind: Any = None, **more: Any) -> Option:
-    """Return an option with a value, by its name and what stands for the value: ``--into NAME``."""
-    name, _, metavar = usage.partition(" ")
+    """Return an option with a value, by its names and what stands for it: ``-o --output FILE``."""
+    names = [word for word in usage.split() if not word.isupper()]
+    metavar = next(filter(str.isupper, usage.split()), None)
     more = {"show_default": True, **more}
-    return click.option(name, type=kind, metavar=metavar or None, help=help_text, **more)
+    return click.option(*names, type=kind, metavar=metavar, help=help_text, **more)
 
 
 def switch(name: str, help_text: str, default: str | None = None) -> Option:
@@ -110,11 +111,11 @@ def _in_a_folder(name: str) -> Path:
     return path
 
 
-html_page: Final = click.option(
-    *("-o", "--output"),
-    type=click.Path(dir_okay=False, writable=True),
+html_page: Final = value(
+    "-o --output",
+    "Write an HTML page to this file.",
+    click.Path(dir_okay=False, writable=True),
     callback=checked(_in_a_folder),
-    help="Write an HTML page to this file.",
 )
 
 
@@ -306,8 +307,8 @@ def choose_jobs(jobs: int | None, pages: int | None) -> int:
     return min(usable_cores(), _JOBS_MAX)
 
 
-as_csv: Final = click.option(
-    "--csv", "as_csv", is_flag=True, help="Print CSV with a header instead of JSON lines."
+as_csv: Final = value(
+    "--csv as_csv", "Print CSV with a header instead of JSON lines.", is_flag=True
 )
 
 yes: Final = flag("--yes", "Do not ask.")

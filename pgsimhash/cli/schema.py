@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 @options.flag(
     "--no-transaction", "With --sql: without BEGIN and COMMIT, to run in your own transaction."
 )
-@click.option(
-    "--from", "since", metavar="REVISION", help="With --sql: upgrade a schema from REVISION."
-)
+@options.value("--from since REVISION", "With --sql: upgrade a schema from REVISION.")
 @options.value("--downgrade REVISION", "Go back to REVISION; base drops all tables.")
 @options.yes
 @options.value(
@@ -40,12 +38,11 @@ if TYPE_CHECKING:
 @options.flag(
     "--citus", "Let Citus keep a new schema on one of its nodes; the DSN is the coordinator's."
 )
-@click.option(
-    "--roles",
-    metavar="[PREFIX]",
+@options.value(
+    "--roles [PREFIX]",
+    "Also create roles PREFIX_owner, _writer, _reader; the default PREFIX is DATABASE_SCHEMA.",
     is_flag=False,
     flag_value="",
-    help="Also create roles PREFIX_owner, _writer, _reader; the default PREFIX is DATABASE_SCHEMA.",
 )
 def migrate(
     dsn: str | None,

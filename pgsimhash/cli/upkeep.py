@@ -113,10 +113,9 @@ def undo(store: pgsimhash.Store, number: int | None, urls: bool) -> None:
 @options.flag("--same", "Must-link: they are duplicates.")
 @options.flag("--different", "Cannot-link: they are not duplicates.")
 @options.flag("--remove", "Remove the mark.")
-@click.option(
-    *("--from", "source"),
-    metavar="FILE",
-    help="Mark the pairs of a CSV file with the columns a, b and label (same or different).",
+@options.value(
+    "--from source FILE",
+    "Mark the pairs of a CSV file with the columns a, b and label (same or different).",
 )
 @options.with_store
 def mark(
