@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal, NamedTuple
 
@@ -27,6 +27,15 @@ _AHEAD: Final = 20
 _TEXT: Final = 20_000  # characters of a block's text
 _WORDS_MAX: Final = 2_000  # with more, a changed block is another one
 _CONTEXT: Final = 3  # equal words on each side of changed ones
+
+_PLACES: Final[dict[Place, tuple[Container[str], int]]] = {
+    "menu": (("nav", "menu"), 0),
+    "footer": (("footer",), Named.FOOTER),
+    "overlay": (("dialog",), Named.OVERLAY),
+    "beside the text": (BESIDE_TAGS, Named.BESIDE),
+    "header": (("header",), Named.HEADER),
+}
+"""The tags, and the kinds of names, of the elements of each place."""
 
 # Words with the space after them; single characters in scripts without spaces.
 _WORD: Final = re.compile(r"\d+(?:[.,]\d+)*\s*|[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
@@ -213,17 +222,9 @@ def _place(block: TextBlock) -> Place:
     """Return where a block is on the page, by the tags and names around it."""
     element: Element = block.element
     while element.parent is not element:
-        flags = element.names.flags
-        if element.tag in ("nav", "menu"):
-            return "menu"
-        if element.tag == "footer" or flags & Named.FOOTER:
-            return "footer"
-        if element.tag == "dialog" or flags & Named.OVERLAY:
-            return "overlay"
-        if element.tag in BESIDE_TAGS or flags & Named.BESIDE:
-            return "beside the text"
-        if element.tag == "header" or flags & Named.HEADER:
-            return "header"
+        for place, (tags, names) in _PLACES.items():
+            if element.tag in tags or element.names.flags & names:
+                return place
         element = element.parent
     return "text"
 

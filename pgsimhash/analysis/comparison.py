@@ -139,14 +139,13 @@ class Comparison:
         text = shortened(max(changed, key=len) if changed else pair.blocks[0].text, 90)
         quiet = sum(pair.is_quiet for pair in differing)
         if self.matches and (2 * quiet >= len(differing) or self.agreement > 0.97):
-            differ = counted(len(differing), "block differs", "blocks differ")
-            count = "it hardly counts" if len(differing) == 1 else "they hardly count"
+            but = ("block differs, but it hardly counts", "blocks differ, but they hardly count")
             total = max(map(sum, zip(*(pair.lost for pair in differing), strict=True)))
             where = [place for place in places(differing) if place != SMALL_PRINT]
             if not (pair.is_quiet and where):
                 where.append(f"“{text}”")
             named = f"{', '.join(where)}: {percent(total)} of the vote"
-            return f"{shared}. {differ}, but {count}: {named}."
+            return f"{shared}. {counted(len(differing), *but)}: {named}."
         what = "change" if self.matches else "difference"
         return f"{shared}. The biggest {what}, {percent(pair.difference)} of the vote: “{text}”."
 
