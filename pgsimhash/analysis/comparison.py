@@ -6,7 +6,7 @@ or different. The shares are those of the words and pairs of words that voted.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nlargest
 from typing import Any, Final, Literal, cast
@@ -68,7 +68,7 @@ class Side(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(JsonRecord):
     """Two pages, and everything that decides whether they match at ``max_distance``.
 
     ``distance`` is their distance in bits, and ``matches_from`` the smallest ``max_distance`` at
@@ -78,6 +78,8 @@ class Comparison:
     of each shared feature, of all weights. It and ``blocks`` need both texts: those of pages, or
     the Markdown that a collection keeps. Of schemes that do not weigh blocks, they are paragraphs.
     """
+
+    _computed = ("headline", "summary")
 
     a: Side
     b: Side
@@ -151,13 +153,9 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as JSON values, simhashes as 16 hex digits."""
-        return {
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-            **{"headline": self.headline, "summary": self.summary},
-            "a": self.a.as_json(),
-            "b": self.b.as_json(),
-            "blocks": [pair.as_json() for pair in self.blocks],
-        }
+        sides = {"a": self.a.as_json(), "b": self.b.as_json()}
+        blocks = [pair.as_json() for pair in self.blocks]
+        return {**JsonRecord.as_json(self), **sides, "blocks": blocks}
 
 
 def compare_pages(
