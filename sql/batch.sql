@@ -310,8 +310,7 @@ BEGIN
         d.text_digest, d.signature_high, d.signature_low, d.original_id, d.original_distance,
         coalesce(batch_run, p.run_id), p.title, p.canonical_url, d.canonical IS NOT NULL,
         p.language, coalesce(p.noindex, false), p.alternates, p.features, p.tokens, p.html_bytes,
-        p.structure, p.markdown,
-        p.etag, p.last_modified, d.covered, d.selectors,
+        p.structure, p.markdown, p.etag, p.last_modified, d.covered, d.selectors,
         CASE
             WHEN d.ignore_parameters IS NOT NULL
             THEN pgsimhash.page_address(d.url, d.ignore_parameters)

@@ -10,26 +10,21 @@ DECLARE
     schema_id constant regnamespace := 'pgsimhash';
     schema_name constant text := schema_id::text;
     former constant text := (
-        SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
-        WHERE n.oid = schema_id
+        SELECT pg_get_userbyid(n.nspowner) FROM pg_namespace AS n WHERE n.oid = schema_id
     );
     present constant text := (
         SELECT former
         FROM pg_class AS p
         CROSS JOIN LATERAL aclexplode(p.relacl) AS a
-        JOIN pg_roles AS r ON r.oid = a.grantee
         WHERE p.oid = 'pgsimhash.pages'::regclass AND a.privilege_type = 'INSERT'
-            AND former LIKE '%\_owner' AND r.rolname = left(former, -length('owner')) || 'writer'
+            AND former LIKE '%\_owner'
+            AND pg_get_userbyid(a.grantee) = left(former, -length('owner')) || 'writer'
         LIMIT 1
     );
     -- Roles belong to the server, so each database needs different names.
     owner constant text := coalesce(
         prefix || '_owner', present,
-        (
-            SELECT format('%s_%s_owner', current_database(), nspname)
-            FROM pg_namespace
-            WHERE oid = schema_id
-        )
+        format('%s_%s_owner', current_database(), (parse_ident(schema_name))[1])
     );
     writer constant text := left(owner, -length('owner')) || 'writer';
     reader constant text := left(owner, -length('owner')) || 'reader';
@@ -84,7 +79,7 @@ BEGIN
             SELECT 'ROUTINE', oid::regprocedure::text, proowner, 4
             FROM pg_proc WHERE pronamespace = schema_id
         ) AS o (kind, label, owned_by, turn)
-        JOIN pg_roles AS r ON r.oid = o.owned_by AND r.rolname <> owner
+        WHERE pg_get_userbyid(o.owned_by) <> owner
         ORDER BY turn
     LOOP
         EXECUTE step;

@@ -46,8 +46,7 @@ def upgrade(
     # Alembic is only half imported when it loads this package.
     from pgsimhash.schema.migrate import migrate_within
 
-    context = op.get_context()
-    migrate_within(context, revision, schema, since=since, citus=citus, layout=layout)
+    migrate_within(op.get_context(), revision, schema, since=since, citus=citus, layout=layout)
 
 
 def downgrade(
@@ -68,5 +67,4 @@ def downgrade(
     """
     from pgsimhash.schema.migrate import migrate_within
 
-    context = op.get_context()
-    migrate_within(context, revision, schema, since=since, up=False, layout=layout)
+    migrate_within(op.get_context(), revision, schema, since=since, up=False, layout=layout)

@@ -126,15 +126,6 @@ def describe(connection: psycopg.Connection[Any]) -> str:
     return f"database {info.dbname!r} on {info.host!r}, port {info.port}, as {info.user!r}"
 
 
-def _is_direct(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server process is the one named at the start of the connection.
-
-    A pooler reports a number of its own, and may use another process for the next transaction.
-    """
-    ((process,),) = execute(connection, "SELECT pg_catalog.pg_backend_pid()")
-    return bool(process == connection.info.backend_pid)
-
-
 def open_deployed(
     dsn: str | None, schema: str | None = None, *, asynchronous: bool = False
 ) -> psycopg.Connection[Any]:
@@ -144,7 +135,9 @@ def open_deployed(
     connection = open_connection(server, autocommit=True, asynchronous=asynchronous)
     try:
         with bound_to_schema(connection, schema), translated_errors(connection):
-            if _is_direct(connection):
+            # A pooler names another process, and may use yet another for the next transaction.
+            ((process,),) = execute(connection, "SELECT pg_catalog.pg_backend_pid()")
+            if process == connection.info.backend_pid:
                 connection.prepare_threshold = _PREPARED_AFTER
             if configured_dsn(dsn) in (None, EMBEDDED):
                 try:

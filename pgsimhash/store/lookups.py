@@ -101,11 +101,6 @@ class Calls(NamedTuple):
         self.lock(loaders=True)
         return int(self.fetch("delete_collection")[0][0])
 
-    def check_exists(self) -> None:
-        """Check that the collection still exists, under any name."""
-        if not self.fetch("collection_names"):
-            raise moved(self.collection)
-
 
 def names_of(record: type[DataclassInstance]) -> list[str]:
     """Return the names of the values of a record that are stored."""

@@ -141,12 +141,14 @@ class Maintenance(Rebuilding):
             NotFoundError: one of the URLs is unknown.
         """
         with self._session.calls_to_write() as calls:
-            calls.fetch("mark", same=same, **_two(calls.collection, a, b))
+            page_url = calls.collection.page_url
+            calls.fetch("mark", a=page_url(a), b=page_url(b), same=same)
 
     def unmark(self, a: str, b: str) -> bool:
         """Remove the mark of two URLs, and decide them again; return whether there was one."""
         with self._session.calls_to_write() as calls:
-            return bool(calls.fetch("unmark", **_two(calls.collection, a, b))[0][0])
+            page_url = calls.collection.page_url
+            return bool(calls.fetch("unmark", a=page_url(a), b=page_url(b))[0][0])
 
     def marks(self) -> list[Mark]:
         """Return all marks, in the order in which they were set."""
@@ -283,7 +285,3 @@ def _slice(calls: Calls, number: int, slices: int, *, repair: bool) -> list[Viol
     rows = calls.fetch("check_collection", dict_row, **values)
     name = calls.collection.name
     return [Violation(name, **record_values(row), repaired=repair) for row in rows]
-
-
-def _two(collection: Collection, a: str, b: str) -> dict[str, Any]:
-    return {"a": collection.page_url(a), "b": collection.page_url(b)}

@@ -22,7 +22,7 @@ from pgsimhash.errors import CollectionError, PgsimhashError, StoreError, check_
 from pgsimhash.log import log_warnings, logger
 from pgsimhash.pages.records import Event, OnEvent
 from pgsimhash.schema.deployed import check_schema
-from pgsimhash.store.collection import CollectionSettings, follow, open_collection
+from pgsimhash.store.collection import CollectionSettings, follow, moved, open_collection
 from pgsimhash.store.lookups import Calls
 
 RETRY_SECONDS: Final = 60.0  # a restarting server takes some of these seconds
@@ -218,7 +218,9 @@ class Session:
         with (in_transaction if one_transaction else self.connection_to_read)() as connection:
             calls = self._follow(connection)
             yield calls
-            calls.check_exists()
+            # Under any name.
+            if not calls.fetch("collection_names"):
+                raise moved(calls.collection)
 
     @contextmanager
     def calls_by_name(self, distance: int | None) -> Iterator[Calls]:
