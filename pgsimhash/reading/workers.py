@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from numbers import Real
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from pgsimhash.errors import ArgumentError, PageError, check_number
 from pgsimhash.pages.records import Input, Item, PageFailure, PageRecord, Pause, SourcePage
@@ -23,16 +23,8 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.schemes.registry import DEFAULT_SCHEME, read_page
 
 _Other = TypeVar("_Other", bound=Item)
-
-
-class _Work(NamedTuple):
-    """How to fingerprint pages; ``memory`` is the most bytes of a process for a page."""
-
-    scheme: Scheme
-    markdown: bool
-    max_bytes: int
-    memory: int | None
-
+# The arguments of _begin_reading.
+_Work = tuple[Scheme, bool, int, int | None]
 
 PAGE_SECONDS: Final = 30.0
 """The default time limit of a page in another process: ten times the time of any normal page."""
@@ -155,7 +147,7 @@ class PageReader:
         """Return the record of one page, see :func:`extract`."""
         if not self._in_processes:
             return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
-        work = _Work(scheme, markdown, max_bytes, self._memory)
+        work = scheme, markdown, max_bytes, self._memory
         with self._places:
             reader = self._reader_for(work)
             try:
@@ -182,7 +174,7 @@ class PageReader:
             for place, (known, _) in enumerate(self._idle):
                 if known == work:
                     return self._idle.pop(place)[1]
-            work.scheme.check_portable()
+            work[0].check_portable()  # the scheme
             reader = Worker(_begin_reading, work)
             self._all.append(reader)
             if self._is_closed:

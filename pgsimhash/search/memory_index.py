@@ -7,7 +7,7 @@ at once: all their probes are one array, and so are their candidates.
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ _Numbers = NDArray[np.intp]
 _Simhashes = NDArray[np.uint64]
 # The indexes of queries, and the known simhashes near them: shape (n,) each.
 Near = tuple[_Numbers, _Simhashes]
+# A permutation, its sorted permuted simhashes, and where each prefix begins.
+_Table = tuple[Permutation, _Simhashes, NDArray[np.uint32]]
 
 
 class BlockIndex:
@@ -61,14 +63,6 @@ class BlockIndex:
         return numbers[first], simhashes[first]
 
 
-class _Table(NamedTuple):
-    """A permutation, its sorted permuted simhashes, and where each prefix begins."""
-
-    permutation: Permutation
-    permuted: _Simhashes
-    starts: NDArray[np.uint32]
-
-
 def _table(permutation: Permutation, simhashes: _Simhashes) -> _Table:
     permuted = simhashes
     if permutation.number > 1:
@@ -78,7 +72,7 @@ def _table(permutation: Permutation, simhashes: _Simhashes) -> _Table:
     counts = np.bincount(_prefixes(permutation, permuted), minlength=1 << permutation.width)
     starts = np.zeros(len(counts) + 1, dtype=np.uint32)
     np.cumsum(counts, out=starts[1:])
-    return _Table(permutation, permuted, starts)
+    return permutation, permuted, starts
 
 
 def _prefixes(permutation: Permutation, permuted: _Simhashes) -> _Numbers:
