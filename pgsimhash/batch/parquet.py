@@ -120,7 +120,11 @@ def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
         translated_errors(path, "read as a Parquet file"),
         pq.ParquetFile(path, **IN_PARTS, page_checksum_verification=True) as file,
     ):
-        _check_schema(path, file.schema_arrow)
+        names = file.schema_arrow.names
+        if names.count("simhash") != 1:
+            raise _invalid(f"{path} must have one column 'simhash'; it has {', '.join(names)}")
+        if (kind := file.schema_arrow.field("simhash").type) != pa.uint64():
+            raise _invalid(f"column 'simhash' of {path} is {kind}, not uint64; cast it first")
         missing = file.metadata.num_rows
         for batch in file.iter_batches(SIMHASH_ROWS, columns=["simhash"]):
             if batch.column(0).null_count:
@@ -254,14 +258,6 @@ def translated_errors(path: str | Path, what: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         message = " ".join(str(error).split())
         raise _invalid(f"{path} cannot be {what}: {message}") from error
-
-
-def _check_schema(path: str | Path, schema: pa.Schema) -> None:
-    if schema.names.count("simhash") != 1:
-        raise _invalid(f"{path} must have one column 'simhash'; it has {', '.join(schema.names)}")
-    kind = schema.field("simhash").type
-    if kind != pa.uint64():
-        raise _invalid(f"column 'simhash' of {path} is {kind}, not uint64; cast it first")
 
 
 def _invalid(problem: str) -> ArgumentError:

@@ -43,11 +43,8 @@ def usable_cores() -> int:
     The CPU affinity (``taskset``, ``--cpuset-cpus``) and the quota of its control groups (``docker
     run --cpus``, a limit of Kubernetes) limit the number. Fractions of a core are rounded up.
     """
-    try:
-        limits: list[float] = [len(os.sched_getaffinity(0))]
-    except AttributeError:
-        # macOS and Windows have no affinity.
-        limits = [os.cpu_count() or 1]
+    affinity = getattr(os, "sched_getaffinity", None)  # macOS has none
+    limits: list[float] = [len(affinity(0)) if affinity else os.cpu_count() or 1]
     for folder in _folders():
         # The quota and its period. Without a limit, the quota is not a number.
         values = _read(folder / "cpu.max").split()

@@ -127,21 +127,18 @@ def folders_at(base_url: str | None, paths: Iterable[object]) -> tuple[Path, ...
 def count_pages(paths: Iterable[str | Path]) -> int | None:
     """Return the number of items of :func:`read_pages`, or None if only reading can tell."""
     total = 0
-    for file in find_files(paths):
+    for file in find_files(paths, Reading(MAX_BYTES, Counter(), texts=False)):
         if isinstance(file, Path) and (str(file) == _STDIN or not is_page_name(file.name)):
             return None
         total += 1
     return total
 
 
-def find_files(
-    paths: Iterable[str | Path], reading: Reading | None = None
-) -> Iterator[Path | PageFailure]:
+def find_files(paths: Iterable[str | Path], reading: Reading) -> Iterator[Path | PageFailure]:
     """Yield the files that :func:`read_pages` reads, in its order; ``-`` stays as it is.
 
     What cannot be read is a failure. ``reading`` skips files in folders that are not pages.
     """
-    reading = Reading(MAX_BYTES, Counter(), texts=False) if reading is None else reading
     for given in paths:
         try:
             path = Path(given)
