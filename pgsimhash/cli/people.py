@@ -65,10 +65,8 @@ def comparison(found: Comparison, output: Path | None) -> None:
         shares = (percent(pair.difference) for pair in largest)
         print_grid(zip(shares, lines, strict=True), wrap=True)
     say("\n" + found.sentence)
-    if output is None:
-        hint("as a page, block by block: -o why.html · for programs: --json")
-    else:
-        hint(f"written to {output}")
+    more = "as a page, block by block: -o why.html · for programs: --json"
+    hint(more if output is None else f"written to {output}")
 
 
 def report(found: Report, output: Path | None) -> None:

@@ -45,12 +45,13 @@ Row = dict[str, Any]
 class View(NamedTuple):
     """What a terminal shows of records: their noun, columns, and what to do next.
 
-    A column is the name of a value, or what makes a cell of a record. Of more records
-    than fit, the largest by ``size`` are shown, else the first.
+    Columns are names of values, by default of the first six that are not null, or by their heads
+    names and what makes a cell of a record. Of more records than fit, the largest by ``size`` are
+    shown, else the first.
     """
 
     one: str
-    columns: Mapping[str, str | Callable[[Row], Any]] | None = None
+    columns: str | Mapping[str, str | Callable[[Row], Any]] = ""
     hint: str = "all values: --json"
     more: str | None = None
     size: Callable[[Row], int] = lambda _: 0
@@ -75,13 +76,7 @@ def _settings(row: Row) -> str:
     return ", ".join(f"{name} {plain(value)}" for name, value in known if name != "pattern")
 
 
-def _named(*names: str) -> dict[str, str | Callable[[Row], Any]]:
-    return dict(zip(names, names, strict=True))
-
-
-COLLECTIONS: Final = View(
-    "collection", _named("name", "scheme", "layout", "default_distance", "keep_markdown")
-)
+COLLECTIONS: Final = View("collection", "name scheme layout default_distance keep_markdown")
 STATUS: Final = View(
     "collection",
     {
@@ -107,24 +102,20 @@ POLICIES: Final = View(
     "policies",
 )
 MARKS: Final = View("mark")
-PAIRS: Final = View("pair", _named("distance", "a", "b"))
+PAIRS: Final = View("pair", "distance a b")
 CLUSTERS: Final = View(
     "cluster",
     {"pages": lambda row: len(row["pages"]), "canonical": "canonical"},
     size=lambda row: len(row["pages"]),
 )
-PARAMETERS: Final = View(
-    "parameter", _named("host", "name", "verdict", "values", "compared", "exceptions")
-)
-PARTS: Final = View(
-    "part", _named("host", "selector", "examined", "pages", "same", "words", "votes")
-)
-EFFECTS: Final = View("change", _named("effect", "title", "other_title", "distance"))
+PARAMETERS: Final = View("parameter", "host name verdict values compared exceptions")
+PARTS: Final = View("part", "host selector examined pages same words votes")
+EFFECTS: Final = View("change", "effect title other_title distance")
 CURVE: Final = View(
     "distance",
     {
-        **_named("distance", "recall", "precision", "found"),
-        "false": "false_matches",
+        **{"distance": "distance", "recall": "recall", "precision": "precision"},
+        **{"found": "found", "false": "false_matches"},
         "unverified": lambda row: row["unverified"]["found"],
         "false, too": lambda row: row["unverified"]["false_matches"],
         "": lambda row: "recommended" if row["recommended"] else "",
@@ -137,8 +128,7 @@ def rows(
 ) -> None:
     """Print values of JSON: the first as rows for people, or JSON lines, or with ``csv`` a table.
 
-    ``title`` comes before the rows instead of their number. A view without columns shows the first
-    six with values.
+    ``title`` comes before the rows instead of their number.
     """
     records = (value if isinstance(value, dict) else value.as_json() for value in values)
     if csv is not None or not show.for_people():
@@ -150,8 +140,10 @@ def rows(
     count = next(numbers)
     say((title or counted(count, view.one, view.more), "bold"))
     if first:
-        filled = [name for name in first[0] if any(row.get(name) is not None for row in first)]
-        columns = view.columns or _named(*filled[:6])
+        columns = view.columns
+        if isinstance(columns, str):
+            filled = [name for name in first[0] if any(row.get(name) is not None for row in first)]
+            columns = {name: name for name in columns.split() or filled[:6]}
         cells = [
             [row.get(each) if isinstance(each, str) else each(row) for each in columns.values()]
             for row in first
