@@ -52,7 +52,7 @@ class Block(NamedTuple):
     """A text block: its text, number of words, weight, share of the page's vote, and place.
 
     ``weight`` is 1 for the page's loudest block. The shares of a page's blocks sum to 1. Blocks are
-    the same if their ``tokens`` are.
+    aligned by their ``tokens``, which comparisons do not keep.
     """
 
     text: str

@@ -11,7 +11,7 @@ from datetime import datetime
 from heapq import nlargest
 from typing import Any, Final, Literal, cast
 
-from pgsimhash.analysis.block_pairs import BlockPair, aligned, blocks_of, blocks_of_text
+from pgsimhash.analysis.block_pairs import Block, BlockPair, aligned, blocks_of, blocks_of_text
 from pgsimhash.analysis.changes import known_distance, stored_versions
 from pgsimhash.analysis.skyline import SMALL_PRINT, places
 from pgsimhash.analysis.wording import counted, listed, percent, shortened
@@ -254,7 +254,12 @@ def aligned_blocks(a: Article, b: Article, scheme: Scheme) -> tuple[BlockPair, .
         else blocks_of_text(article.markdown)
         for article in (a, b)
     )
-    return tuple(aligned(*own))
+    # Without the tokens: a report holds the blocks of thousands of pages.
+    return tuple(pair._replace(a=_bare(pair.a), b=_bare(pair.b)) for pair in aligned(*own))
+
+
+def _bare(block: Block | None) -> Block | None:
+    return block and block._replace(tokens=())
 
 
 def _read_side(page: SourcePage | BytesLike | str, scheme: Scheme) -> Side:

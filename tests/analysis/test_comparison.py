@@ -158,7 +158,8 @@ def test_a_large_page_is_compared_by_its_loudest_blocks(html: str) -> None:
     found = compare_pages(html, html.replace("word7", "other7"))
     assert 1 <= len(found.blocks) <= 2 * BLOCKS_MAX
     assert sum(pair.a.share for pair in found.blocks if pair.a) == pytest.approx(1)
-    assert all(len(block.text) <= 20_000 for pair in found.blocks for block in pair.blocks)
+    blocks = [block for pair in found.blocks for block in pair.blocks]
+    assert all(len(block.text) <= 20_000 and not block.tokens for block in blocks)
 
 
 def test_schemes_without_weighted_blocks_compare_paragraphs() -> None:
