@@ -65,12 +65,13 @@ def page_pairs(
     ``progress`` are as for ``Store.pairs``. The transaction stays open, as with ``Store.clusters``;
     pages added or deleted meanwhile may be missing.
     """
-    limit = store.collection.checked_distance(distance, DISTANCE_MAX)
-    return _page_pairs(store, limit, progress)
+    store.collection.checked_distance(distance, DISTANCE_MAX)
+    return _page_pairs(store, distance, progress)
 
 
-def _page_pairs(store: Store, limit: int, progress: Compared) -> Generator[PagePair]:
+def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:
     with store._session.calls_to_read(one_transaction=True) as calls:
+        limit = calls.collection.checked_distance(distance, DISTANCE_MAX)
         simhashes = calls.simhashes()
         yield from _sharing(calls)
         for chunk in stream_pairs(simhashes, limit, progress=progress):
