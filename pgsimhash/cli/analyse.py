@@ -83,8 +83,7 @@ def explain(
     else:
         found = analysis.compare_pages(page(a), page(b), scheme=scheme, distance=distance)
     terminal.answer(found, lambda: people.comparison(found, output))
-    if output is not None:
-        show.write_file(output, html_reports.comparison_page(found))
+    show.write_page(output, html_reports.comparison_page, found)
 
 
 @analyse.command()
@@ -107,8 +106,7 @@ def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -
         people.history(versions)
     else:
         show.rows(row.as_json() for row in versions)
-    if output is not None:
-        show.write_file(output, html_reports.history_page(versions))
+    show.write_page(output, html_reports.history_page, versions)
 
 
 def _as_crawl(word: str) -> int | date:
@@ -151,8 +149,7 @@ def crawls(
         outcomes = first_of_each(found.changes, _SHOWN)
         if show.for_people():
             people.crawls(found, outcomes)
-        if output is not None:
-            show.write_file(output, html_reports.crawls_page(found, outcomes))
+        show.write_page(output, html_reports.crawls_page, found, outcomes)
         return
     columns = ("change", "pages", "url", "moved_from", "title", "distance", "removed", "added")
     show.rows((change.as_json() for change in found.changes), columns if as_csv else ())
@@ -179,8 +176,7 @@ def report(store: pgsimhash.Store, output: Path | None, **grouping: Any) -> None
     if show.for_people():
         output = output or _own_file()
     terminal.answer(summarized, lambda: people.report(summarized, output))
-    if output is not None:
-        show.write_file(output, html_reports.report_page(summarized))
+    show.write_page(output, html_reports.report_page, summarized)
 
 
 def _own_file() -> Path:

@@ -159,10 +159,11 @@ def progress_bar(
         yield update
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a file in UTF-8, independent of the locale; it replaces an existing file atomically."""
-    with replacing(path) as file:
-        file.write(text.encode("utf-8", "backslashreplace"))
+def write_page(path: Path | None, render: Callable[..., str], *values: Any) -> None:
+    """Write a page in UTF-8 if there is a path; it replaces an existing file atomically."""
+    if path is not None:
+        with replacing(path) as file:
+            file.write(render(*values).encode("utf-8", "backslashreplace"))
 
 
 def escape_other_output() -> None:
