@@ -119,64 +119,37 @@ static bool find_surroundings(const Page *page, Surroundings *near, Arena *arena
 /* The logarithm of the share of text outside links. */
 static double unlinked(double linked, double words) { return log(1.1 - linked / words); }
 
-static void find_features(const Page *page, const Surroundings *near, int32_t at, double *f) {
+/* Return the sum of coefficient times feature; set whether the block is apart. */
+static double score_of(const Page *page, const Tables *tables, const Surroundings *near, int32_t at,
+                       bool *is_apart) {
     const Element *elements = page->elements.data;
     const Block *block = page->blocks + at;
     const Element *element = elements + block->owner, *parent = elements + element->parent;
     const Element *above = elements + parent->parent;
+    const double *levels = element->levels;
     Amounts close = near->near[at], wide = near->around[at];
-    double words = block->words, numbers = block->numbers / words;
+    double words = block->words, numbers = block->numbers / words, lateness = near->lateness[at];
     double element_words = log(element->own / (element->own + 15.0));
     double unit = log(block->unit / (block->unit + 15.0) + 1e-9);
     double unit_words = larger(unit - element_words, 0.0);
     double inside = block->under_h1 * (1 - block->outside_main) * (1 - block->outside_article);
-
-    memcpy(f, element->levels, INHERITED * sizeof *f);
-    f[APART] *= near->apart;
-    f[OUTSIDE_MAIN] = block->outside_main;
-    f[OUTSIDE_ARTICLE] = block->outside_article;
-
-    f[UNLINKED] = unlinked(block->linked, words);
-    f[UNLINKED_NEAR] = unlinked(close.linked, close.words);
-    f[UNLINKED_AROUND] = unlinked(wide.linked, wide.words);
-    f[UNLINKED_PARENT] = unlinked(element->linked, element->words);
-    f[UNLINKED_GRANDPARENT] = unlinked(above->linked, above->words);
-
-    f[WORDS_NEAR] = log(1.0 - exp((close.linked - 1.1 * close.words - words) / 20.0));
-    f[ELEMENT_WORDS] = element_words;
-    f[UNIT_WORDS] = unit_words;
-    f[UNIT_NUMBERS] = unit_words * numbers;
-    f[UNIT_WORDS_UNDER_H1] = unit_words * inside;
-    f[IN_TABLE] = block->in_table;
-    f[IN_RUN] = block->in_run;
-    f[NUMBER_SHARE] = numbers;
-    f[PARENT_SHARE] = log(parent->words / elements->words + 0.01);
-
-    f[LATENESS] = near->lateness[at];
-    f[BEFORE_H1] = block->before_h1;
-    f[UNDER_H1] = block->under_h1;
-    f[AFTER_HEADINGS] = block->after_headings;
-    f[DEPTH] = log1p(element->depth) - 2.0;
-    f[REPEATED_WORDS] = near->repeated[at] - 0.5;
-
-    f[COPYRIGHT_NEAR] = near->notices[at];
-    f[LEGAL_WORDS] = fmin(block->legal, 2.0) / 2.0 * exp(-words / 60.0);
-
-    f[LISTING_WORDS] = element_words * near->listing;
-    f[LISTING_LATENESS] = near->lateness[at] * near->listing;
-    f[LISTING_FRAME] = element->levels[FRAME] * near->framed;
+#define FEATURE(name, value) value,
+    const double features[] = {
+#include "feature_list.h"
+    };
+    double score = 0.0;
+    for (int i = 0; i < FEATURE_COUNT; i++) score += tables->coefficients[i] * features[i];
+    *is_apart = features[APART] > 0.5;
+    return score;
 }
 
-/* A block's level is e to its score, the sum of coefficient times feature. */
+/* A block's level is e to its score. */
 Status find_levels(Page *page, const Tables *tables, Arena *arena) {
     Surroundings near;
     if (!find_surroundings(page, &near, arena)) return NO_MEMORY;
     for (int32_t at = 0; at < page->block_count; at++) {
-        double features[FEATURE_COUNT], score = 0.0;
-        find_features(page, &near, at, features);
-        for (int i = 0; i < FEATURE_COUNT; i++) score += tables->coefficients[i] * features[i];
+        double score = score_of(page, tables, &near, at, &page->blocks[at].is_apart);
         page->blocks[at].level = exp(fmin(fmax(score, -SCORE_MAX), SCORE_MAX));
-        page->blocks[at].is_apart = features[APART] > 0.5;
     }
     return DONE;
 }

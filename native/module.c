@@ -203,19 +203,10 @@ static PyMethodDef methods[] = {
     {"use_lxml", use_lxml, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
-static int traverse(PyObject *module, visitproc visit, void *arg) {
-    State *state = PyModule_GetState(module);
-    if (state != NULL) Py_VISIT(state->element_type);
-    return 0;
-}
-
-static int clear(PyObject *module) {
+static void free_state(void *module) {
     State *state = PyModule_GetState(module);
     if (state != NULL) Py_CLEAR(state->element_type);
-    return 0;
 }
-
-static void end(void *module) { clear(module); }
 
 static PyModuleDef_Slot slots[] = {{0, NULL}};
 
@@ -226,8 +217,6 @@ static struct PyModuleDef definition = {
     .m_size = sizeof(State),
     .m_methods = methods,
     .m_slots = slots,
-    .m_traverse = traverse,
-    .m_clear = clear,
-    .m_free = end};
+    .m_free = free_state};
 
 PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

@@ -46,22 +46,14 @@ enum {
     WORD_LEGAL = 1 << 10, WORD_COPYRIGHT = 1 << 11, WORD_YEAR = 1 << 12, WORD_NUMBER = 1 << 13
 };
 
-/* The features of a block, as in COEFFICIENTS of weights.py. Those before OUTSIDE_MAIN, and two
- * without a coefficient, are inherited: they are the levels of an element. */
-#define FEATURES(EACH)                                                                             \
-    EACH(BESIDE_NAMES) EACH(BESIDE_TAGS) EACH(OVERLAY_NAMES) EACH(HIDDEN_NAMES) EACH(HEADER)       \
-    EACH(CONTENT_NAMES) EACH(FOOTER_NAMES) EACH(FOOTER_TAG) EACH(APART) EACH(COPYRIGHT_ELEMENT)    \
-    EACH(OUTSIDE_MAIN) EACH(OUTSIDE_ARTICLE)                                                       \
-    EACH(UNLINKED) EACH(UNLINKED_NEAR) EACH(UNLINKED_AROUND) EACH(UNLINKED_PARENT)                 \
-    EACH(UNLINKED_GRANDPARENT)                                                                     \
-    EACH(WORDS_NEAR) EACH(ELEMENT_WORDS) EACH(UNIT_WORDS) EACH(UNIT_NUMBERS)                       \
-    EACH(UNIT_WORDS_UNDER_H1) EACH(IN_TABLE) EACH(IN_RUN) EACH(NUMBER_SHARE) EACH(PARENT_SHARE)    \
-    EACH(LATENESS) EACH(BEFORE_H1) EACH(UNDER_H1) EACH(AFTER_HEADINGS) EACH(DEPTH)                 \
-    EACH(REPEATED_WORDS) EACH(COPYRIGHT_NEAR) EACH(LEGAL_WORDS)                                    \
-    EACH(LISTING_WORDS) EACH(LISTING_LATENESS) EACH(LISTING_FRAME)
-#define LISTED_NAME(name) name,
-enum { FEATURES(LISTED_NAME) FEATURE_COUNT };
-enum { INHERITED = OUTSIDE_MAIN, FRAME = INHERITED, IN_ARTICLE, LEVELS };
+#define FEATURE(name, value) name,
+enum {
+#include "feature_list.h"
+    FEATURE_COUNT
+};
+#undef FEATURE
+/* The features that an element inherits: two have no coefficient. */
+enum { FRAME = OUTSIDE_MAIN, IN_ARTICLE, LEVELS };
 
 #define FOLD_SIZE 0x3001
 #define FOLD_COMPLEX 0xFFFFFFFFu

@@ -41,13 +41,15 @@ static bool fill(Table *table, PyObject *dictionary) {
     return true;
 }
 
-#define NAME_STRING(name) #name,
+#define FEATURE(name, value) #name,
 static bool fill_coefficients(Tables *tables, PyObject *coefficients) {
-    static const char *const names[] = {FEATURES(NAME_STRING)};
+    static const char *const names[] = {
+#include "feature_list.h"
+    };
     for (Py_ssize_t i = 0; i < FEATURE_COUNT; i++) {
         PyObject *value = PyDict_GetItemString(coefficients, names[i]);
         if (value == NULL || PyDict_Size(coefficients) != FEATURE_COUNT) {
-            PyErr_Format(PyExc_ValueError, "FEATURES and COEFFICIENTS differ: %s", names[i]);
+            PyErr_Format(PyExc_ValueError, "feature_list.h and COEFFICIENTS differ: %s", names[i]);
             return false;
         }
         tables->coefficients[i] = PyFloat_AsDouble(value);
