@@ -148,8 +148,8 @@ static PyObject *vote_of(PyObject *module, PyObject *arguments) {
     return status == DONE ? vote_tuple(&result) : refusal(status);
 }
 
-/* describe(element) -> (tag, name and value of its first attribute, text, number of children): for the
- * check at import that libxml2's nodes are as page.h declares them */
+/* describe(element) -> (tag, name and value of its first attribute, text, number of children): for
+ * the check at import that libxml2's nodes are as page.h declares them */
 static PyObject *describe(PyObject *module, PyObject *element) {
     const Node *node = node_of(module, element);
     if (node == NULL) return NULL;

@@ -101,8 +101,8 @@ const Node *element_from(const Node *node, bool *is_unsupported);
 const uint8_t *attribute_value(const Node *attribute);
 /* Get the text that begins at a node, as lxml joins text nodes: in `joined` if they are several. */
 bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size);
-/* Walk through the elements of a body, without recursion, because pages may be deep. `begin` returns
- * HIDDEN for one that is skipped; `read_text` gets the node behind an element. */
+/* Walk through the elements of a body, without recursion, because pages may be deep. `begin`
+ * returns HIDDEN for one that is skipped; `read_text` gets the node behind an element. */
 typedef Status Step(void *walk, const Node *node);
 Status walk_through(const Node *body, Step *begin, Step *end, Step *read_text, void *walk);
 static inline bool is_text(const Node *node) {

@@ -37,8 +37,8 @@ static Status vote_of_all(Text *texts, Py_ssize_t count, const Tables *tables,
     return status == UNSUPPORTED ? DONE : status;
 }
 
-/* vote_texts(tables, texts, factors) -> a list with a vote, or None, for each text. Each line begins
- * with a sign. If the factors are None, letters vote, there is no NUL, and a vote has no digest. */
+/* vote_texts(tables, texts, factors) -> a list with a vote, or None, for each text, of which each
+ * line begins with a sign. If the factors are None, letters vote, and texts have no NUL. */
 PyObject *vote_texts(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *capsule, *strings, *tuple;

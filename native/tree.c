@@ -191,10 +191,11 @@ static void find_unit(const Element *elements, Block *block) {
 static void find_places(Page *page) {
     const Element *elements = page->elements.data;
     Block *blocks = page->blocks;
-    int32_t count = page->block_count, h1 = count, last = count, main = 0, article = 0, above = 0;
-    for (int32_t place = 1; place < element_count(page); place++)
-        if (elements[place].flags & IS_MAIN && (!main || elements[place].words > elements[main].words))
-            main = place;
+    int32_t count = page->block_count, h1 = count, last = count, main = 0;
+    for (int32_t place = 1; place < element_count(page); place++) {
+        bool is_larger = !main || elements[place].words > elements[main].words;
+        if (elements[place].flags & IS_MAIN && is_larger) main = place;
+    }
     double prose = 0.0, before = 0.0;
     for (int32_t at = 0; at < count; at++) {
         uint32_t flags = elements[blocks[at].owner].flags;
@@ -208,11 +209,10 @@ static void find_places(Page *page) {
     double share = before / larger(prose, 1.0) / 0.75;
     double title = 1.0 / (1.0 + square(square(square(square(share)))));
     int32_t around = h1 < count ? elements[blocks[h1].owner].parent : 0;
-    for (article = around; article && !(elements[article].flags & IS_ARTICLE);)
-        article = elements[article].parent;
-    above = elements[around].parent;
+    int32_t above = elements[around].parent, article = around;
+    while (article && !(elements[article].flags & IS_ARTICLE)) article = elements[article].parent;
     double of_main = elements[main].words / (elements[main].words + FEW);
-    double of_article = article ? title * elements[article].words / (elements[article].words + FEW) : 0;
+    double own = article ? elements[article].words : 0.0, of_article = title * own / (own + FEW);
     for (int32_t at = 0; at < count; at++) {
         Block *block = blocks + at;
         if (h1 < count && at < h1) block->before_h1 = title;

@@ -139,8 +139,9 @@ static Status add_pair_votes(const Page *page, Votes *votes, Arena *arena) {
         const Block *block = page->blocks + second.block;
         bool is_across = first.block != second.block;
         if (is_across && (!block->row || page->blocks[first.block].row != block->row)) continue;
+        uint64_t words_of_pair = (uint64_t)first.word << 32 | (uint32_t)second.word;
         int32_t number;
-        Status status = map_number(&map, (uint64_t)first.word << 32 | (uint32_t)second.word, &number);
+        Status status = map_number(&map, words_of_pair, &number);
         if (status != DONE) return status;
         Kind kind = kind_of(first) > kind_of(second) ? kind_of(first) : kind_of(second);
         if (is_across && kind == LISTED) kind = VOLATILE;

@@ -8,7 +8,7 @@
 #define OWN_WORDS 6.0      /* a page with fewer words outside the boilerplate has no content */
 #define SHOWN 0.1          /* blocks below this share of the largest weight are not shown, */
 #define SHOWN_LINKS 0.25   /* nor those below this that are links */
-#define LINKS 0.5          /* with a larger share of its words in links, a block consists of links */
+#define LINKS 0.5          /* with a larger share of its words in links, a block is of links */
 #define FOOTER_LINKS 0.2   /* with a larger share, a sentence in a footer names categories */
 #define SENTENCE_WORDS 8.0 /* with so many between shown blocks, a block is a sentence */
 
@@ -59,8 +59,9 @@ static int32_t place_above(const Page *page, int32_t first) {
     int32_t around = page->blocks[first].owner, above = 0;
     while (around && !(elements[around].flags & (IS_MAIN | IS_ARTICLE)))
         around = elements[around].parent;
-    while (above < first && !(around && holds(elements, around, page->blocks[above].owner))) above++;
-    return above < first ? above - 1 : first;
+    for (; around && above < first; above++)
+        if (holds(elements, around, page->blocks[above].owner)) return above - 1;
+    return first;
 }
 
 static void show_notes(Page *page) {

@@ -10,8 +10,7 @@ typedef struct {
     double linked, words;
 } Sums;
 
-/* The blocks of each element, which are consecutive, and the nearest element around that holds more.
- */
+/* The blocks of each element, which are consecutive, and the nearest one around with more. */
 static void find_blocks(Page *page) {
     Element *elements = page->elements.data;
     const int32_t *owners = page->owners.data;

@@ -154,8 +154,8 @@ static const uint8_t *date_end(const uint8_t *at, const uint8_t *end) {
     return last == second + 1 || digit_at(last, end) ? NULL : last;
 }
 
-/* The end of a telephone number with the code of a country: + and seven digits or more, with at most
- * three characters between two. */
+/* The end of a telephone number with the code of a country: + and seven digits or more, with at
+ * most three characters between two. */
 static const uint8_t *phone_end(const uint8_t *plus, const uint8_t *end) {
     const uint8_t *at = plus + 1, *last = NULL;
     int digits = 0;
