@@ -5,9 +5,7 @@
 
 static const char *const CAPSULE = "pgsimhash._native.Tables";
 
-static void free_tables(PyObject *capsule) {
-    Tables *tables = PyCapsule_GetPointer(capsule, CAPSULE);
-    if (tables == NULL) return;
+static void free_tables(Tables *tables) {
     table_free(&tables->tags);
     table_free(&tables->block_tags);
     table_free(&tables->names);
@@ -17,6 +15,8 @@ static void free_tables(PyObject *capsule) {
     Py_XDECREF(tables->split_of_title);
     free(tables);
 }
+
+static void free_capsule(PyObject *capsule) { free_tables(tables_of(capsule)); }
 
 Tables *tables_of(PyObject *capsule) { return PyCapsule_GetPointer(capsule, CAPSULE); }
 
@@ -57,13 +57,13 @@ static bool fill_coefficients(Tables *tables, PyObject *coefficients) {
     return PyErr_Occurred() == NULL;
 }
 
-static bool copy(void *into, size_t size, const Py_buffer *from) {
-    if ((size_t)from->len == size) {
-        memcpy(into, from->buf, size);
-        return true;
+static bool copy(void *into, size_t size, PyObject *bytes) {
+    if (PyBytes_Size(bytes) != (Py_ssize_t)size) {
+        PyErr_SetString(PyExc_ValueError, "a table has another size");
+        return false;
     }
-    PyErr_SetString(PyExc_ValueError, "a table has another size");
-    return false;
+    memcpy(into, PyBytes_AsString(bytes), size);
+    return true;
 }
 
 /* make_tables(tags, block_tags, names, hiding, words, coefficients, fold, sources, split_complex,
@@ -71,28 +71,21 @@ static bool copy(void *into, size_t size, const Py_buffer *from) {
  * arrays; two functions. */
 PyObject *make_tables(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *tags, *block_tags, *names, *hiding, *words, *coefficients, *split, *split_of_title;
-    Py_buffer fold, sources;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOy*y*OO", &tags, &block_tags, &names, &hiding, &words,
-                          &coefficients, &fold, &sources, &split, &split_of_title))
+    PyObject *tags, *block_tags, *names, *hiding, *words, *coefficients, *fold, *sources;
+    PyObject *split_complex, *split_of_title;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOO", &tags, &block_tags, &names, &hiding, &words,
+                          &coefficients, &fold, &sources, &split_complex, &split_of_title))
         return NULL;
     Tables *tables = calloc(1, sizeof *tables);
-    PyObject *capsule = NULL;
-    if (tables == NULL) PyErr_NoMemory();
-    else if ((capsule = PyCapsule_New(tables, CAPSULE, free_tables)) == NULL) free(tables);
-    bool filled = false;
-    if (capsule != NULL) {
-        tables->split_complex = Py_NewRef(split);
-        tables->split_of_title = Py_NewRef(split_of_title);
-        filled = fill(&tables->tags, tags) && fill(&tables->block_tags, block_tags) &&
-                 fill(&tables->names, names) && fill(&tables->hiding, hiding) &&
-                 fill(&tables->words, words) && fill_coefficients(tables, coefficients) &&
-                 copy(tables->fold, sizeof tables->fold, &fold) &&
-                 copy(tables->sources, sizeof tables->sources, &sources);
-    }
-    PyBuffer_Release(&fold);
-    PyBuffer_Release(&sources);
-    if (filled) return capsule;
-    Py_XDECREF(capsule);
-    return NULL;
+    if (tables == NULL) return PyErr_NoMemory();
+    tables->split_complex = Py_NewRef(split_complex);
+    tables->split_of_title = Py_NewRef(split_of_title);
+    bool filled = fill(&tables->tags, tags) && fill(&tables->block_tags, block_tags) &&
+                  fill(&tables->names, names) && fill(&tables->hiding, hiding) &&
+                  fill(&tables->words, words) && fill_coefficients(tables, coefficients) &&
+                  copy(tables->fold, sizeof tables->fold, fold) &&
+                  copy(tables->sources, sizeof tables->sources, sources);
+    PyObject *capsule = filled ? PyCapsule_New(tables, CAPSULE, free_capsule) : NULL;
+    if (capsule == NULL) free_tables(tables);
+    return capsule;
 }
