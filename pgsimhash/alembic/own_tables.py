@@ -26,9 +26,17 @@ def add_simhash(
 ) -> None:
     """Add a :class:`pgsimhash.sqlalchemy.SIMHASH` column with its prefix columns and indexes.
 
-    One ALTER TABLE adds the columns and rewrites the table once. ``schema`` is the table's, by
-    default the first of the search_path. Without ``nullable``, the table must have no rows. Without
-    ``indexes``, create them by ``op.create_index``, for example concurrently.
+    One ALTER TABLE adds the columns and rewrites the table once.
+
+    Args:
+        op: Alembic's ``op``.
+        table: your table.
+        column: the name of the simhash column.
+        layout: the layout of the prefix columns.
+        schema: the table's schema; None means the first of the search_path.
+        nullable: whether rows may have no simhash. It must be true if the table has rows.
+        indexes: whether to create the indexes. Without, create them by ``op.create_index``, for
+            example concurrently.
     """
     added, impl = _columns(op, table, column, layout, schema, nullable), op.get_context().impl
     # It does not double percent signs; DDL does so where the driver needs it.

@@ -170,11 +170,17 @@ def compare_pages(
 
     A page is its HTML, a :class:`~pgsimhash.SourcePage`, or a simhash. With ``store``, a str is the
     URL of a stored page, for its present version, or ``URL@2026-11-25`` for the version of a day.
+
+    Args:
+        a: the first page.
+        b: the second page.
+        store: the store that has the pages of URLs, and whose scheme and distance count.
+        scheme: what reads and weighs pages without a store, by default the default scheme.
+        distance: the largest number of differing bits of a match, by default the collection's or
+            the scheme's.
+
     A stored page has a text if the collection keeps Markdown, whose blocks weigh all the same. The
     sentence names marks and canonical links between two stored pages.
-
-    ``scheme`` reads and weighs pages without a store. It and ``distance``, the largest number of
-    differing bits of a match, are by default the collection's, else the default scheme's.
 
     Raises:
         NotFoundError: the collection does not have the URL, or no version of that day.

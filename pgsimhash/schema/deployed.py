@@ -168,8 +168,11 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
     """Create the roles PREFIX_owner, _writer and _reader, or grant their rights again; return them.
 
     The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
-    and the reader role looks up. They cannot log in: grant them to your users. ``prefix`` is by
-    default ``DATABASE_SCHEMA``. The user is a superuser, or the schema's owner with CREATEROLE.
+    and the reader role looks up. They cannot log in: grant them to your users.
+
+    Existing roles must come from an earlier call for the schema, because members of a role get its
+    rights. ``prefix`` is by default ``DATABASE_SCHEMA``: roles belong to the server, so each
+    database needs its own. The user is a superuser, or the schema's owner with CREATEROLE.
     """
     with checked_connection(dsn, schema) as connection:
         try:

@@ -61,9 +61,13 @@ def upgrade(
 ) -> None:
     """Upgrade the schema of the database at ``dsn`` to ``revision``.
 
-    ``schema`` is its name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``. With ``citus``, Citus
-    keeps a new schema on one of its nodes. ``layout`` is that of a new schema, by default 22+21+21;
-    the expected one of an existing schema.
+    Args:
+        dsn: the database.
+        revision: the last revision to apply.
+        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        citus: whether Citus keeps a new schema on one of its nodes.
+        layout: the layout of a new schema, by default 22+21+21; the expected one of an existing
+            schema.
 
     Raises:
         NoServerError: no server answers at ``dsn``.

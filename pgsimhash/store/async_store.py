@@ -169,7 +169,8 @@ class AsyncStore:
     """A collection of pages in PostgreSQL, for asyncio; see :func:`pgsimhash.connect_async`.
 
     It has the methods of :class:`pgsimhash.Store`: await them, or iterate over them with ``async
-    for`` if they yield. :meth:`clusters` finds all clusters before it yields the first.
+    for`` if they yield. :meth:`clusters` finds all clusters before it yields the first. Pages are
+    fingerprinted in threads, or in processes if they have limits.
 
     Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
     DSN, a connection or a session, calls wait for one another. If the store commits, concurrent

@@ -114,10 +114,14 @@ class Store(Maintenance):
         """Return every stored simhash within ``distance`` bits, each once, nearest first.
 
         The search is exact (Manku, Jain, Das Sarma, WWW 2007, section 3). A match names the first
-        of the pages that share its simhash; :meth:`near_pages` returns all of them. ``distance`` is
-        by default the collection's; ``limit`` is the maximum number of matches. With the
-        ``signature`` of the simhash (see :mod:`pgsimhash.hashing.signature`), matches whose page
-        has a different one are omitted.
+        of the pages that share its simhash; :meth:`near_pages` returns all of them.
+
+        Args:
+            simhash: the simhash to look up.
+            distance: the largest number of differing bits; by default the collection's.
+            limit: the maximum number of matches; the nearest are returned.
+            signature: the signature that belongs to ``simhash``: omit matches whose page has a
+                different one (see :mod:`pgsimhash.hashing.signature`).
         """
         return self._near(Match, check_simhash(simhash), distance, limit, signature)
 
@@ -133,10 +137,16 @@ class Store(Maintenance):
     ) -> list[NearPage]:
         """Return every page whose present version is within ``distance`` bits, nearest first.
 
-        Unlike :meth:`find` it returns each page that shares a simhash. It ignores marks. ``page``
-        is the URL of a stored page, which is not part of the result, or a simhash. Of equally near
-        pages, the earliest are within ``limit``. ``verify`` omits matches with a different
-        signature; those of a simhash only if its ``signature`` is given.
+        Unlike :meth:`find` it returns each page that shares a simhash. The search is exact. It
+        ignores marks.
+
+        Args:
+            page: the URL of a stored page, which is not part of the result; or a simhash.
+            distance: the largest number of differing bits; by default the collection's.
+            limit: the maximum number of pages: the nearest, of equally near ones the earliest.
+            verify: whether to omit matches with a different signature.
+            signature: the signature that belongs to a simhash; without it, matches of a simhash are
+                not verified.
 
         Raises:
             NotFoundError: the URL is unknown.
@@ -316,10 +326,16 @@ class Store(Maintenance):
     ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and store it.
 
-        ``url`` is absolute. Bytes are decoded like in a browser; pages of more than ``max_bytes``
-        fail. ``fetched_at`` is by default now. ``etag`` and ``last_modified`` are headers of the
-        response, for :meth:`request_headers`. With ``markdown``, the verdict has the main content
-        as Markdown, even if the collection does not store it.
+        Args:
+            url: the page's absolute URL.
+            html: the page; bytes are decoded like in a browser.
+            fetched_at: when it was fetched, by default now.
+            etag: the header of its response, for :meth:`request_headers`.
+            last_modified: the header of its response, likewise.
+            max_bytes: larger pages fail.
+            markdown: whether the verdict has the main content as Markdown, even if the collection
+                does not store it.
+            options: settings that override those of the policies and the collection.
         """
         page = page_of(url, html, fetched_at, etag=etag, last_modified=last_modified)
         (item,) = self._read([page], options, markdown, max_bytes=max_bytes)
@@ -390,15 +406,21 @@ class Store(Maintenance):
         many of its records are stored. It is written after the batch, so recorded files are
         certainly stored. Failed pages are read again, and so are deleted single pages. A skipped
         file of one page counts as seen again. If you stop before the last verdict, close the
-        iterator before the store. The verdicts have their ``source``, ``record`` and
-        ``fetched_at``.
+        iterator before the store.
 
-        ``paths`` are those of :func:`pgsimhash.sources.read_pages`, and name texts if the scheme
-        reads texts. ``reread`` skips nothing. ``base_url`` is the URL of the given folders, such as
-        those of ``wget -r -nH``, for the HTML files in them, instead of ``file:`` URLs. ``stdin``
-        is the stream for ``-``, instead of the process's. ``skipped`` counts, by kind, what is
-        stored or is not a page; ``on_skipped`` receives each. The other arguments are those of
-        :meth:`ingest_many`.
+        Args:
+            paths: as of :func:`pgsimhash.sources.read_pages`; texts if the scheme reads texts.
+            reread: whether to skip nothing.
+            base_url: the URL of the given folders, such as those of ``wget -r -nH``, for the URLs
+                of the HTML files in them, instead of ``file:`` URLs.
+            stdin: the stream for ``-``, instead of the process's.
+            skipped: counts, by kind, what is stored or is not a page.
+            on_skipped: receives each of these.
+            jobs: this and the other arguments are those of :meth:`ingest_many`.
+            max_bytes: see there.
+            page_seconds: see there.
+            page_memory: see there.
+            options: see there. The verdicts have their ``source``, ``record`` and ``fetched_at``.
         """
         from pgsimhash.schemes.registry import reads_texts
         from pgsimhash.store.files import Files
@@ -528,15 +550,18 @@ class Store(Maintenance):
         """Yield the clusters of more than one page, from the present versions of all pages.
 
         As in verdicts, signatures must confirm a match: without the signature of another page of
-        the cluster that does, a page leaves it. Marks override both. ``distance`` and ``progress``
-        are those of :meth:`pairs`. Linkage ``single`` joins pages by chains of pairs; in a
-        ``complete`` cluster all pairs are within ``distance``.
+        the cluster that does, a page leaves it. Marks override both.
 
-        The page that represents a cluster is ``canonical``: by a rule in
-        :data:`pgsimhash.search.clusters.RULES`, by several to break ties, or by a function from
-        :class:`~pgsimhash.search.clusters.ClusterPage` to a score, of which the largest wins. By
-        default it is the page that most canonical links of the cluster name; else https, without
-        parameters, the shortest URL, the one stored first.
+        Args:
+            distance: the largest number of differing bits of a pair; see :meth:`pairs`.
+            linkage: ``single`` joins pages by chains of pairs; in a ``complete`` cluster all pairs
+                are within ``distance``.
+            canonical: how to choose the page that represents a cluster: a rule in
+                :data:`pgsimhash.search.clusters.RULES`, several to break ties, or a function from
+                :class:`~pgsimhash.search.clusters.ClusterPage` to a score; the largest wins. By
+                default the page that most canonical links of the cluster name; else https, without
+                parameters, the shortest URL, the one stored first.
+            progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
         """
         check_linkage(linkage)
         self.collection.checked_distance(distance, DISTANCE_MAX)
