@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +139,8 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
     from pgsimhash.store.collection import collection_names
     from pgsimhash.store.maintenance import foreign_objects
 
+    counts = Counter[bool]()
+
     def violations() -> Iterator[Violation]:
         # Once, also without a collection.
         yield from foreign_objects(connection)
@@ -145,16 +148,15 @@ def check(connection: Connection, collection: str | None, repair: bool) -> None:
             with pgsimhash.connect(connection, collection=name, create=False) as store:
                 yield from (row for row in store.check(repair=repair) if row.object is None)
 
-    count = repaired = 0
-    for count, violation in enumerate(violations(), start=1):
-        if not show.for_people() or count <= terminal.ROWS:
-            terminal.record(violation.as_json())
-        repaired += violation.repaired
-    show.message(
-        f"{count} found, {repaired} of them repaired." if count else "No violations were found."
-    )
-    if repaired < count:
-        sys.exit(1)
+    def counted() -> Iterator[Violation]:
+        for violation in violations():
+            counts[violation.repaired] += 1
+            yield violation
+
+    terminal.rows(counted(), terminal.VIOLATIONS)
+    said = f"{counts.total()} found, {counts[True]} of them repaired."
+    show.message(said if counts else "No violations were found.")
+    sys.exit(bool(counts[False]))
 
 
 def _markdown_option(default: str) -> options.Option:

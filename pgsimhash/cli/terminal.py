@@ -110,6 +110,10 @@ CLUSTERS: Final = View(
 )
 PARAMETERS: Final = View("parameter", "host name verdict values compared exceptions")
 PARTS: Final = View("part", "host selector examined pages same words votes")
+VIOLATIONS: Final = View(
+    "violation",
+    {"reason": "reason", "of": lambda row: row["object"] or row["url"], "repair": "repair"},
+)
 EFFECTS: Final = View("change", "effect title other_title distance")
 CURVE: Final = View(
     "distance",

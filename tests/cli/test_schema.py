@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 from pgsimhash import connect
 from pgsimhash.cli.commands import commands
 from pgsimhash.search.layout import DEFAULT_LAYOUT
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, on_a_terminal
 from tests.database import dropped_afterwards, run_sql
 
 
@@ -131,6 +131,20 @@ def test_check_prints_each_violation_and_repairs_it(run: Run, folder: Path, dsn:
     repaired.ends(0, "2 found, 2 of them repaired")
     assert {line["repaired"] for line in repaired.lines} == {True}
     assert run("check").lines == []
+
+
+def test_on_a_terminal_many_violations_are_at_most_20_lines_and_their_number(dsn: str) -> None:
+    with connect(dsn, create=True) as store:
+        list(store.add_pages((f"https://a.example/{number}", number) for number in range(30)))
+    run_sql(dsn, "UPDATE pgsimhash.pages SET indexed = false WHERE duplicate_of IS NULL")
+    run_sql(dsn, "UPDATE pgsimhash.pages SET duplicate_of = page_id")
+    shown = on_a_terminal("check", "--dsn", dsn, whole=True)
+    lines = shown.stderr.splitlines()
+    assert shown.code == 1
+    assert "violations" in lines[0]
+    assert any("original_missing" in line for line in lines)
+    assert "of them repaired" in lines[-1]
+    assert 10 < len(lines) <= 21
 
 
 def test_a_grant_to_others_is_one_line(run: Run, folder: Path, dsn: str) -> None:
