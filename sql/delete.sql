@@ -369,7 +369,7 @@ BEGIN
         next_pages := ARRAY(
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.url = _delete_batch.url
+            WHERE p.collection_id = own_id AND p.url COLLATE "default" = _delete_batch.url
             ORDER BY p.page_id
             LIMIT batch
         );
@@ -381,7 +381,7 @@ BEGIN
         next_pages := ARRAY(
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = own_id AND p.host = _delete_batch.host
+            WHERE p.collection_id = own_id AND p.host COLLATE "default" = _delete_batch.host
             ORDER BY p.distance IS NULL, p.page_id
             LIMIT batch
         );

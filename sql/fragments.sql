@@ -27,12 +27,13 @@ page id:
         LIMIT 1
     )
 
--- The present version of a URL.
+-- The present version of a URL. An argument has the collation of the caller's column, with which a
+-- comparison could use no index.
 newest of_url:
     LATERAL (
         SELECT n.*
         FROM pgsimhash.pages AS n
-        WHERE n.collection_id = own_id AND n.url BETWEEN of_url AND of_url
+        WHERE n.collection_id = own_id AND n.url COLLATE "default" BETWEEN of_url AND of_url
         ORDER BY n.url DESC, n.page_id DESC
         LIMIT 1
     )

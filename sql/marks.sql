@@ -22,7 +22,8 @@ BEGIN
     SELECT u INTO unknown
     FROM unnest(ARRAY[a, b]) AS u
     WHERE NOT EXISTS (
-        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = own_id AND p.url = u
+        SELECT FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url COLLATE "default" = u
     );
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
@@ -32,7 +33,7 @@ BEGIN
             USING ERRCODE = 'PS010', HINT = 'Give another URL.';
     END IF;
     DELETE FROM pgsimhash.marks AS m
-    WHERE m.collection_id = own_id AND m.url_a = low AND m.url_b = high;
+    WHERE m.collection_id = own_id AND m.url_a COLLATE "default" = low AND m.url_b = high;
     WITH RECURSIVE joined (mark_end, url) AS (
         SELECT u, u FROM unnest(ARRAY[a, b]) AS u
         UNION
@@ -71,7 +72,7 @@ DECLARE
 BEGIN
     DELETE FROM pgsimhash.marks AS m
     WHERE m.collection_id = own_id
-        AND m.url_a = least(a COLLATE "C", b COLLATE "C")
+        AND m.url_a = least(a COLLATE "C", b COLLATE "C") COLLATE "default"
         AND m.url_b = greatest(a COLLATE "C", b COLLATE "C");
     IF NOT FOUND THEN
         RETURN false;
@@ -92,7 +93,7 @@ DECLARE
     later constant text := (
         SELECT p.url
         FROM pgsimhash.pages AS p
-        WHERE p.collection_id = own_id AND p.url IN (a, b)
+        WHERE p.collection_id = own_id AND p.url COLLATE "default" IN (a, b)
         GROUP BY p.url
         ORDER BY min(p.page_id) DESC
         LIMIT 1
@@ -110,7 +111,7 @@ BEGIN
             ON o.collection_id = own_id AND o.page_id = p.duplicate_of
         LEFT JOIN pgsimhash.pages AS d
             ON d.collection_id = own_id AND d.page_id = o.duplicate_of
-        WHERE p.collection_id = own_id AND p.url IN (a, b)
+        WHERE p.collection_id = own_id AND p.url COLLATE "default" IN (a, b)
             AND CASE
                 WHEN same THEN p.url = later
                 WHEN NOT same THEN CASE p.url WHEN a THEN b ELSE a END IN (o.url, d.url)
@@ -137,11 +138,11 @@ BEGIN
     RETURN QUERY
     SELECT m.mark_id, m.url_b, m.same
     FROM pgsimhash.marks AS m
-    WHERE m.collection_id = own_id AND m.url_a = about
+    WHERE m.collection_id = own_id AND m.url_a COLLATE "default" = about
     UNION ALL
     SELECT m.mark_id, m.url_a, m.same
     FROM pgsimhash.marks AS m
-    WHERE m.collection_id = own_id AND m.url_b = about;
+    WHERE m.collection_id = own_id AND m.url_b COLLATE "default" = about;
 END
 $$;
 

@@ -161,7 +161,7 @@ BEGIN
         asked := (
             SELECT r.target
             FROM pgsimhash.redirects AS r
-            WHERE r.collection_id = own_id AND r.url = asked
+            WHERE r.collection_id = own_id AND r.url COLLATE "default" = asked
         );
         EXIT WHEN asked IS NULL OR NOT is_due;
     END LOOP;
@@ -186,7 +186,7 @@ BEGIN
             FROM (
                 SELECT p.page_id, p.url, p.fetched_at
                 FROM pgsimhash.pages AS p
-                WHERE p.collection_id = own_id AND p.address = address
+                WHERE p.collection_id = own_id AND p.address COLLATE "default" = address
                 ORDER BY p.collection_id DESC, p.address DESC, p.page_id DESC
                 LIMIT 100
             ) AS n

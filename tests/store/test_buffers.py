@@ -184,6 +184,42 @@ def test_deletions(server: Server, store: Store) -> None:
 
 
 @pytest.mark.parametrize(("statement", "most"), [
+    ("SELECT pgsimhash.delete_page(a) FROM asked", 500),
+    ("SELECT pgsimhash.delete_host(host) FROM asked", 50_000),
+    ("SELECT pgsimhash.mark(a, b, false), pgsimhash.unmark(a, b) FROM asked", 2_000),
+    ("SELECT count(*) FROM asked, pgsimhash.fetch_conditions(a)", 100),
+    ("SELECT count(*) FROM asked, pgsimhash.should_fetch_many(ARRAY[a, b])", 100),
+    ("SELECT count(*) FROM asked, pgsimhash.near_pages(a, 3)", 200),
+    ("SELECT kind FROM asked, pgsimhash.add_page(a, 7)", 1_000),
+])  # fmt: skip
+def test_urls_of_another_collation(server: Server, statement: LiteralString, most: int) -> None:
+    """The arguments give a function their collation, which the indexes do not have."""
+    server.connection.execute(
+        'CREATE TEMP TABLE asked AS SELECT min(url) COLLATE "C" AS a, max(url) COLLATE "C" AS b, '
+        'min(host) COLLATE "C" AS host FROM pgsimhash.pages WHERE page_id IN (1001, 1002)'
+    )
+
+    def call(_: int) -> None:
+        with server.connection.transaction(force_rollback=True):
+            server.connection.execute(statement)
+
+    assert server.buffers(call) <= most
+
+
+def test_removing_one_of_ten_thousand_marks(dsn: str) -> None:
+    server = Server(dsn, "force_generic_plan")
+    connect(server.connection)
+    server.connection.execute(
+        "INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same) "
+        "SELECT 1, 'https://a.example/' || n, 'https://b.example/', false "
+        "FROM generate_series(1, 10000) AS n"
+    )
+    unmark = "SELECT pgsimhash.unmark('https://b.example/', 'https://a.example/' || %s::integer)"
+    with server.connection:
+        assert server.buffers(lambda n: server.connection.execute(unmark, [n + 1])) <= 100
+
+
+@pytest.mark.parametrize(("statement", "most"), [
     (
         "SELECT pages FROM pgsimhash._expire_batch_1('default', interval '1000 days', 0, 20)",
         2_000,
