@@ -4,11 +4,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from pgsimhash.batch.originals import SAMPLE, Original, find_originals
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
@@ -67,30 +67,33 @@ def dedup(
     """
     if not path.is_file():
         raise invalid_argument(f"{path} is read several times; save it as a file first")
-    if _is_parquet(path) != _is_parquet(output) or output.suffix in (".gz", ".zst"):
-        form = "Parquet" if _is_parquet(path) else "JSON lines that are not packed"
-        raise invalid_argument(f"{output} must be {form}, as {path}; give it another name")
+    for each in filter(None, (output, clusters)):
+        if _is_parquet(path) != _is_parquet(each) or each.suffix in (".gz", ".zst"):
+            form = "Parquet" if _is_parquet(path) else "JSON lines that are not packed"
+            raise invalid_argument(f"{each} must be {form}, as {path}; give it another name")
     if _is_parquet(path):
         _parquet(path, text, *filter(None, [id_column]))
-    # From all parts of the file: its short texts may come first.
-    sample = (one for texts, _ in _texts(path, text, SAMPLE) for one in texts if one is not None)
-    recipe = scheme_for_texts(sample)
-    cells = list[Cell]()
-    for texts, done in _texts(path, text):
-        cells += read_texts(texts, recipe, jobs)
-        progress(*done)
-    reasons = Counter(cell.reason for cell in cells)
-    if 0 < reasons["null"] == len(cells):
-        raise invalid_argument(f"no row of {path} has {text!r}; name the column of the texts")
-    originals = find_originals(cells, recipe, distance, jobs)
-    heads = {one.first for one in originals if one is not None}
-    with _writer(path, output) as write:
+    # The outputs are opened first: one that cannot be written is no news after hours.
+    clusters_file = replacing(clusters) if clusters else nullcontext()
+    with _writer(path, output) as write, clusters_file as file:
+        # From all parts of the file: its short texts may come first.
+        parts = _texts(path, text, SAMPLE)
+        recipe = scheme_for_texts(one for texts, _ in parts for one in texts if one is not None)
+        cells = list[Cell]()
+        for texts, done in _texts(path, text):
+            cells += read_texts(texts, recipe, jobs)
+            progress(*done)
+        reasons = Counter(cell.reason for cell in cells)
+        if 0 < reasons["null"] == len(cells):
+            raise _missing(path, text)
+        originals = find_originals(cells, recipe, distance, jobs)
+        heads = {one.first for one in originals if one is not None}
         kept = (one is None for one in originals)
         for rows, *_ in _chunks(path):
             write(rows, list(islice(kept, len(rows))))
-    if clusters is not None:
-        clustered = {row: one for row, one in enumerate(originals) if one or row in heads}
-        _write_clusters(clusters, path, id_column, len(cells), clustered)
+        if file is not None:
+            clustered = {row: one for row, one in enumerate(originals) if one or row in heads}
+            _write_clusters(file, path, id_column, clustered, len(cells))
     return Outcome(
         rows=len(cells),
         kept=originals.count(None),
@@ -144,9 +147,13 @@ def _chunks(
         size = sum(known.row_group(at).total_byte_size for at in range(known.num_row_groups))
         most_rows = max(1, min(ROWS, BYTES * total // max(size, 1)))
         with parquet.translated_errors(path, "read"):
-            for batch in file.iter_batches(most_rows, columns=column and [column]):
+            for batch in file.iter_batches(most_rows, columns=None if column is None else [column]):
                 done += len(batch)
-                values = batch.column(column).to_pylist()[:: _step(batch, most)] if column else []
+                values = (
+                    batch.column(column).to_pylist()[:: _step(batch, most)]
+                    if column is not None
+                    else []
+                )
                 yield batch, values, (done, total)
         return
     with path.open("rb") as file:
@@ -155,7 +162,7 @@ def _chunks(
             for part in batches(lines, ROWS, BYTES):
                 rows = [(at, line) for at, line in enumerate(part, number + 1) if line.strip()]
                 number += len(part)
-                picked = rows[:: _step(rows, most)] if column else []
+                picked = [] if column is None else rows[:: _step(rows, most)]
                 values = [_fields(path, *numbered).get(str(column)) for numbered in picked]
                 yield [line for _, line in rows], values, (file.tell(), path.stat().st_size)
         except DamagedError as error:
@@ -196,31 +203,40 @@ def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]]
 
 
 def _write_clusters(
-    output: Path, path: Path, id_column: str | None, rows: int, members: dict[int, Original | None]
+    file: IO[bytes],
+    path: Path,
+    id_column: str | None,
+    members: dict[int, Original | None],
+    rows: int,
 ) -> None:
     """Write the ids of rows and of their first originals, in the form of the file."""
     firsts = [one.first if one else row for row, one in members.items()]
     distances = [one and one.distance for one in members.values()]
-    with replacing(output) as file:
-        if _is_parquet(path):
-            parquet, source = _parquet(path)
-            pa = parquet.pa
-            ids = pa.array(range(rows), pa.int64())
-            with parquet.translated_errors(path, "read"):
-                if id_column:
-                    ids = source.read(columns=[id_column]).column(id_column)
-                columns = {
-                    "cluster": ids.take(pa.array(firsts, pa.int64())),
-                    "id": ids.take(pa.array(members, pa.int64())),
-                    "distance": pa.array(distances, pa.uint8()),
-                }
-            parquet.pq.write_table(pa.table(columns), file)
-            return
-        names: Sequence[Any] = range(rows)
-        if id_column:
-            names = [name for _, values, _ in _chunks(path, id_column) for name in values]
-        for row, first, distance in zip(members, firsts, distances, strict=True):
-            member = {"cluster": names[first], "id": names[row], "distance": distance}
-            line = f"{json.dumps(member, ensure_ascii=False)}\n"
-            # Only half a character cannot be encoded; JSON has the same escapes as Python.
-            file.write(line.encode(errors="backslashreplace"))
+    if _is_parquet(path):
+        parquet, source = _parquet(path)
+        pa = parquet.pa
+        ids = pa.array(range(rows), pa.int64())
+        with parquet.translated_errors(path, "read"):
+            if id_column:
+                ids = source.read(columns=[id_column]).column(id_column)
+            columns = {
+                "cluster": ids.take(pa.array(firsts, pa.int64())),
+                "id": ids.take(pa.array(members, pa.int64())),
+                "distance": pa.array(distances, pa.uint8()),
+            }
+        parquet.pq.write_table(pa.table(columns), file)
+        return
+    names: Sequence[Any] = range(rows)
+    if id_column:
+        names = [name for _, values, _ in _chunks(path, id_column) for name in values]
+        if 0 < names.count(None) == rows:
+            raise _missing(path, id_column)
+    for row, first, distance in zip(members, firsts, distances, strict=True):
+        member = {"cluster": names[first], "id": names[row], "distance": distance}
+        line = f"{json.dumps(member, ensure_ascii=False)}\n"
+        # Only half a character cannot be encoded; JSON has the same escapes as Python.
+        file.write(line.encode(errors="backslashreplace"))
+
+
+def _missing(path: Path, column: str) -> ArgumentError:
+    return invalid_argument(f"no row of {path} has {column!r}; name another column")

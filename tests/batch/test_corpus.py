@@ -177,8 +177,13 @@ def test_a_file_without_rows(tmp_path: Path, suffix: str) -> None:
     assert dedup(path, kept).rows == len(read(kept)) == 0
 
 
+def test_a_column_without_a_name(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"a{suffix}", [{"": "red oak table"}] * 2)
+    assert dedup(path, tmp_path / f"kept{suffix}", text="")[:2] == (2, 1)
+
+
 def test_errors_name_the_fix(tmp_path: Path, suffix: str) -> None:
-    kept = tmp_path / f"kept{suffix}"
+    kept, other = tmp_path / f"kept{suffix}", "a.jsonl" if suffix == ".parquet" else "a.parquet"
     values: list[Any] = [0, 7, [], {"a": 1}]
     for value in values:
         path = write(tmp_path / f"a{suffix}", [{"body": value}])
@@ -187,7 +192,14 @@ def test_errors_name_the_fix(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(ArgumentError, match="'text'"):
         dedup(path, kept)
     with pytest.raises(ArgumentError, match="give it another name"):
-        dedup(path, tmp_path / ("kept.jsonl" if suffix == ".parquet" else "kept.parquet"))
+        dedup(path, tmp_path / other)
+    with pytest.raises(ArgumentError, match="give it another name"):
+        dedup(path, kept, tmp_path / other, text="body")
+    path = write(path, [{"body": "red oak table"}] * 2)
+    with pytest.raises(ArgumentError, match="'key'"):
+        dedup(path, kept, tmp_path / f"clusters{suffix}", text="body", id_column="key")
+    with pytest.raises(FileNotFoundError):
+        dedup(path, kept, tmp_path / f"missing/clusters{suffix}", text="body")
     pipe = tmp_path / f"pipe{suffix}"
     os.mkfifo(pipe)
     with pytest.raises(ArgumentError, match="save it as a file"):
