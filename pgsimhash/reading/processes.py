@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -87,6 +87,9 @@ class Worker:
             raise no_process(error) from error
 
     def _started(self) -> _Running:
+        if getattr(current_process(), "_inheriting", False):
+            # A process that imports the program again to begin: only its parent tells the error.
+            sys.exit(1)
         # A forked child would share the parent's database connection; these do not.
         mac = sys.platform == "darwin"
         context = get_context("spawn") if mac else get_context("forkserver")

@@ -157,6 +157,7 @@ def test_a_process_that_cannot_start_is_one_error(
     *_, last = done.stderr.splitlines()
     assert last.startswith("pgsimhash.errors.ArgumentError: a process that reads pages cannot ")
     assert cause in last
+    assert "bootstrapping phase" not in done.stderr  # of the processes that import the program
 
 
 @pytest.mark.parametrize("program", [["FILE"], ["-c", UNGUARDED]])
