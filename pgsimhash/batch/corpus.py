@@ -87,18 +87,16 @@ def dedup(
         if 0 < reasons["null"] == len(cells):
             raise _missing(path, text)
         originals = find_originals(cells, recipe, distance, jobs)
-        heads = {one.first for one in originals if one is not None}
         kept = (one is None for one in originals)
         for rows, *_ in _chunks(path):
             write(rows, list(islice(kept, len(rows))))
         if file is not None:
-            clustered = {row: one for row, one in enumerate(originals) if one or row in heads}
-            _write_clusters(file, path, id_column, clustered, len(cells))
+            _write_clusters(file, path, id_column, originals)
     return Outcome(
         rows=len(cells),
         kept=originals.count(None),
         duplicates=len(cells) - originals.count(None),
-        clusters=len(heads),
+        clusters=len({one.first for one in originals if one}),
         too_short=reasons["too_short"],
         without_text=reasons["null"],
         scheme=recipe.name,
@@ -124,7 +122,7 @@ def _parquet(path: Path, *columns: str) -> tuple[Any, Any]:
     return parquet, file
 
 
-def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[list[Any], Progress]]:
+def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[Sequence[Any], Progress]]:
     """Yield the texts of ``most`` of the rows of each part of a file, and the progress."""
     for _, texts, done in _chunks(path, column, most):
         wrong = next((one for one in texts if not isinstance(one, str | None)), None)
@@ -138,7 +136,7 @@ def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[list[Any
 
 def _chunks(
     path: Path, column: str | None = None, most: int = ROWS
-) -> Iterator[tuple[Any, list[Any], Progress]]:
+) -> Iterator[tuple[Any, Sequence[Any], Progress]]:
     """Yield parts of a file: rows, the values of a column in ``most`` of them, the progress."""
     if _is_parquet(path):
         parquet, file = _parquet(path)
@@ -149,12 +147,8 @@ def _chunks(
         with parquet.translated_errors(path, "read"):
             for batch in file.iter_batches(most_rows, columns=None if column is None else [column]):
                 done += len(batch)
-                values = (
-                    batch.column(column).to_pylist()[:: _step(batch, most)]
-                    if column is not None
-                    else []
-                )
-                yield batch, values, (done, total)
+                cells = [] if column is None else batch.column(column).to_pylist()
+                yield batch, _sample(cells, most), (done, total)
         return
     with path.open("rb") as file:
         lines, number = iter(partial(stream_of(file).readline, sys.maxsize), b""), 0
@@ -162,7 +156,7 @@ def _chunks(
             for part in batches(lines, ROWS, BYTES):
                 rows = [(at, line) for at, line in enumerate(part, number + 1) if line.strip()]
                 number += len(part)
-                picked = [] if column is None else rows[:: _step(rows, most)]
+                picked = [] if column is None else _sample(rows, most)
                 values = [_fields(path, *numbered).get(str(column)) for numbered in picked]
                 yield [line for _, line in rows], values, (file.tell(), path.stat().st_size)
         except DamagedError as error:
@@ -177,8 +171,8 @@ def _fields(path: Path, number: int, line: bytes) -> dict[str, Any]:
         raise invalid_argument(problem) from None
 
 
-def _step(rows: Sequence[Any], most: int) -> int:
-    return 1 + max(len(rows) - 1, 0) // most
+def _sample(rows: Sequence[Any], most: int) -> Sequence[Any]:
+    return rows[:: 1 + max(len(rows) - 1, 0) // most]
 
 
 @contextmanager
@@ -195,41 +189,47 @@ def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]]
         writer = stack.enter_context(parquet.pq.ParquetWriter(file, source.schema_arrow))
 
         def write(rows: Any, keep: Sequence[bool]) -> None:
+            places = parquet.pa.array(compress(range(len(rows)), keep), parquet.pa.int64())
             with parquet.translated_errors(path, "filtered"):
-                kept = rows.filter(keep)
-            writer.write_batch(kept)
+                kept = [_taken(column, places) for column in rows.columns]
+            writer.write_batch(parquet.pa.record_batch(kept, rows.schema))
 
         yield write
 
 
+def _taken(column: Any, places: Any) -> Any:
+    """Return values of a column of pyarrow, which takes none of views."""
+    kinds = {"string_view": "large_string", "binary_view": "large_binary"}
+    kind = kinds.get(str(column.type))
+    return column.cast(kind).take(places).cast(column.type) if kind else column.take(places)
+
+
 def _write_clusters(
-    file: IO[bytes],
-    path: Path,
-    id_column: str | None,
-    members: dict[int, Original | None],
-    rows: int,
+    file: IO[bytes], path: Path, id_column: str | None, originals: Sequence[Original | None]
 ) -> None:
     """Write the ids of rows and of their first originals, in the form of the file."""
-    firsts = [one.first if one else row for row, one in members.items()]
-    distances = [one and one.distance for one in members.values()]
+    heads = {one.first for one in originals if one}
+    members = [row for row, one in enumerate(originals) if one or row in heads]
+    firsts = [one.first if (one := originals[row]) else row for row in members]
+    distances = [one and one.distance for one in map(originals.__getitem__, members)]
     if _is_parquet(path):
         parquet, source = _parquet(path)
         pa = parquet.pa
-        ids = pa.array(range(rows), pa.int64())
+        ids = pa.array(range(len(originals)), pa.int64())
         with parquet.translated_errors(path, "read"):
             if id_column:
                 ids = source.read(columns=[id_column]).column(id_column)
             columns = {
-                "cluster": ids.take(pa.array(firsts, pa.int64())),
-                "id": ids.take(pa.array(members, pa.int64())),
+                "cluster": _taken(ids, pa.array(firsts, pa.int64())),
+                "id": _taken(ids, pa.array(members, pa.int64())),
                 "distance": pa.array(distances, pa.uint8()),
             }
         parquet.pq.write_table(pa.table(columns), file)
         return
-    names: Sequence[Any] = range(rows)
+    names: Sequence[Any] = range(len(originals))
     if id_column:
         names = [name for _, values, _ in _chunks(path, id_column) for name in values]
-        if 0 < names.count(None) == rows:
+        if 0 < names.count(None) == len(names):
             raise _missing(path, id_column)
     for row, first, distance in zip(members, firsts, distances, strict=True):
         member = {"cluster": names[first], "id": names[row], "distance": distance}
