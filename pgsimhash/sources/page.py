@@ -99,8 +99,10 @@ def plain_path(path: Path) -> Path:
 
     Links stay as they are, except before ``..``, which is the parent of a link's target.
     """
-    plain = Path()
-    for part in path.absolute().parts:
+    path, plain = path.absolute(), Path()
+    if ".." not in path.parts:
+        return path
+    for part in path.parts:
         if part != "..":
             plain /= part
         else:

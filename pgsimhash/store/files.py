@@ -4,7 +4,7 @@ import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -209,4 +209,6 @@ class Files:
 
 
 def _rows(files: Iterable[_Progress]) -> Jsonb:
-    return Jsonb([{**asdict(file), "failed": sorted(file.failed)} for file in files])
+    names = [each.name for each in fields(_Progress)]
+    values = ({name: getattr(file, name) for name in names} for file in files)
+    return Jsonb([{**row, "failed": sorted(row["failed"])} for row in values])
