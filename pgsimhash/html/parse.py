@@ -86,7 +86,10 @@ _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufff
 _CONTROLS_1252: Final = {
     chr(code): bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)
 }
-_CP1252_ERRORS: Final = "pgsimhash.windows-1252"
+# The same of bytes that Python's UTF-8 escapes.
+_ESCAPED_1252: Final = {
+    0xDC00 + code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0x100)
+}
 _JIS_ERRORS: Final = "pgsimhash.jis"
 _JIS_MAX: Final = 5000  # how many broken characters such a page may have
 
@@ -234,26 +237,16 @@ def _decoded(body: bytes, charset: str | None) -> str:
     # Browsers detect it only by its escape sequences, which no other encoding has.
     if body.isascii() and _ISO_2022_JP.search(body):
         names.append("iso2022_jp_ext")
+    escapes = body.count(b"\x1b") if body.isascii() else 0
     for name in names:
-        with suppress(UnicodeDecodeError):
-            text = body.decode(name)
-            return text.translate(_JIS_SIGNS) if name in _JAPANESE else text
-        if name in _JAPANESE:
-            nearly = _decode_nearly_valid(body, name, body.count(b"\x1b") if body.isascii() else 0)
-            if nearly is not None:
-                return nearly.translate(_JIS_SIGNS)
-    return _decode_broken(body, names)
-
-
-def _decode_broken(body: bytes, names: list[str]) -> str:
-    """Return the text of bytes that are invalid in all possible encodings."""
+        if (text := _decode_nearly_valid(body, name, escapes)) is not None:
+            return text
     foreign = len(body) - len(body.decode("ascii", "ignore"))
     # A broken multi-byte character counts once here and several times in ``foreign``.
     if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign or _is_mixed(body):
-        return body.decode("utf-8", _CP1252_ERRORS)
+        return body.decode("utf-8", "surrogateescape").translate(_ESCAPED_1252)
     for name in chain(names, _detected(body)):
-        text = _decode_nearly_valid(body, name, foreign // 20)
-        if text is not None:
+        if (text := _decode_nearly_valid(body, name, foreign // 20)) is not None:
             return text
     return body.decode("cp1252", "replace")
 
@@ -277,10 +270,10 @@ def _detected(body: bytes) -> Iterator[str]:
 
 def _decode_nearly_valid(body: bytes, name: str, limit: int) -> str | None:
     """Return the text, or None as soon as more than ``limit`` characters are invalid."""
-    errors, size = "replace", _PART
+    errors, size, signs = "replace", _PART, dict[int, int]()
     if name in _JAPANESE:
         # Its handler of errors takes time.
-        errors, size, limit = _JIS_ERRORS, 256, min(limit, _JIS_MAX)
+        errors, size, signs, limit = _JIS_ERRORS, 256, _JIS_SIGNS, min(limit, _JIS_MAX)
     decoder = codecs.getincrementaldecoder(name)(errors)
     parts: list[str] = []
     for start in range(0, len(body), size):
@@ -288,13 +281,7 @@ def _decode_nearly_valid(body: bytes, name: str, limit: int) -> str | None:
         limit -= parts[-1].count("\ufffd")
         if limit < 0:
             return None
-    return "".join(parts)
-
-
-def _as_cp1252(error: UnicodeError) -> tuple[str | bytes, int]:
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+    return "".join(parts).translate(signs) if signs else "".join(parts)
 
 
 def _as_jis(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -304,7 +291,7 @@ def _as_jis(error: UnicodeError) -> tuple[str | bytes, int]:
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    row, cell = ((byte & 0x7F) - 0x21 for byte in (*error.object[error.start :][:2], 0x21)[:2])
+    row, cell = ((byte & 0x7F) - 0x21 for byte in (*error.object[error.start :][:2], 0)[:2])
     if not (0 <= row < 94 and 0 <= cell < 94):
         return "\ufffd", error.end
     lead, trail = 0x81 + row // 2, 0x40 + cell + 94 * (row % 2)
@@ -447,5 +434,4 @@ class _FlatBuilder:
             return None
 
 
-codecs.register_error(_CP1252_ERRORS, _as_cp1252)
 codecs.register_error(_JIS_ERRORS, _as_jis)

@@ -78,6 +78,12 @@ ASCII = "<html><body><p>The ferry crosses every day</p>"
       for label in (None, "utf-8")),
     # A few broken characters do not invalidate a label.
     ((JAPANESE * 5).encode("euc_jp") + b"\xff", "euc-jp", JAPANESE * 5 + "\ufffd"),
+    # So is one that was cut in half.
+    *((JAPANESE.encode("euc_jp") + b"\xad", label, JAPANESE + "\ufffd")
+      for label in ("euc-jp", None)),
+    (JAPANESE.encode("iso2022_jp") + b"\x1b$B-", "iso-2022-jp", JAPANESE + "\ufffd"),
+    # Its signs are those of browsers, also in a page that is broken.
+    ((JAPANESE * 5).encode("euc_jp") + b"\xa1\xc1\xff", None, JAPANESE * 5 + "\uff5e\ufffd"),
     (b"<p>a " * 250_000 + (JAPANESE * 5).encode("shift_jis") + b"\x81 .", "shift_jis",
      "<p>a " * 250_000 + JAPANESE * 5 + "\ufffd ."),
     # Nor do they hide an encoding that nobody names; an encoding in which more is broken is wrong.
