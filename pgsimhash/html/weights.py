@@ -93,8 +93,10 @@ _WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
 
 def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
     """Set the weights of text blocks and which are shown; return whether all is boilerplate."""
-    for block in all_blocks:
+    for place, block in enumerate(all_blocks):
         block.shown = False
+        block.element.start = min(block.element.start, place)
+        block.element.stop = place + 1
     blocks = [block for block in all_blocks if block.words]
     if not blocks:
         return False
@@ -107,7 +109,7 @@ def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
     for block, weight in zip(blocks, weights_of(levels, counts), strict=True):
         block.weight = weight
     _show(outline.elements, blocks)
-    _show_notes(outline.elements, blocks)
+    _show_notes(outline.elements, all_blocks)
     _show_whole(outline.elements, all_blocks)
     whole, squares = _masses(levels, counts)
     if squares >= _FRAME_LEVEL * whole:
@@ -251,6 +253,8 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         block.element.mass += len(block.words) * block.weight
     for element in elements[:0:-1]:
         element.parent.mass += element.mass
+        element.parent.start = min(element.parent.start, element.start)
+        element.parent.stop = max(element.parent.stop, element.stop)
     heaviest = max(block.weight for block in blocks)
     behind = False
     for block in reversed(blocks):
@@ -263,33 +267,24 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         block.shown = behind = shown and not block.is_apart
 
 
-def _place_above(blocks: Sequence[TextBlock], first: int) -> int:
-    """Return the place above a block and what is above it in the same main or article element."""
-    around = blocks[first].element
-    while around.place and around.tag not in ("main", "article"):
-        around = around.parent
-    inside = (at for at in range(first) if around.place and around.holds(blocks[at].element))
-    return next(inside, first + 1) - 1
-
-
-def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
+def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:
     """Show what has little weight in the main content, and a reader would miss.
 
     That are sentences between shown blocks, above them in their main or article element, and in the
     footers of articles, and notes: corrections, warnings and leads. These are also shown below the
     h1, and in an element of which most is shown.
     """
-    seen = [0] * len(elements)
-    for block in blocks:
-        seen[block.element.place] += len(block.words) if block.shown else 0
-    for element in elements[:0:-1]:
-        seen[element.parent.place] += seen[element.place]
-    shown = [at for at, block in enumerate(blocks) if block.shown]
-    first, last = (shown[0], shown[-1]) if shown else (0, 0)
-    titles = (at for at, block in enumerate(blocks) if block.element.tag == "h1")
+    blocks = [(at, block) for at, block in enumerate(all_blocks) if block.words]
+    shown = [at for at, block in blocks if block.shown] or [blocks[0][0]]
+    seen = [0, *accumulate(len(block.words) * block.shown for block in all_blocks)]
+    first, last = shown[0], shown[-1]
+    titles = (at for at, block in blocks if block.element.tag == "h1")
     title = min(first, next(titles, first))
-    above = _place_above(blocks, first)
-    for at, block in enumerate(blocks):
+    around = all_blocks[first].element
+    while around.place and around.tag not in ("main", "article"):
+        around = around.parent
+    above = around.start - 1 if around.place else first
+    for at, block in blocks:
         element, count = block.element, len(block.words)
         if block.is_apart or block.has_notice or block.linked > _LINKS * count:
             continue
@@ -297,8 +292,9 @@ def _show_notes(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
             continue
         if element.note:
             around = elements[element.note]
-            most = _LINKS * (around.words - around.linked)
-            is_in_text = title < at < last or (around.place > 1 and seen[around.place] > most)
+            own = seen[around.stop] - seen[around.start]
+            is_mostly = own > _LINKS * (around.words - around.linked)
+            is_in_text = title < at < last or (around.place > 1 and is_mostly)
         else:
             levels = element.levels
             over = max(levels["hidden_names"], levels["overlay_names"])
@@ -319,12 +315,6 @@ def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
     in the two elements around. Figures and lists of links are shown if they are between shown
     blocks. Boilerplate by its names or tags is not shown.
     """
-    for place, block in enumerate(all_blocks):
-        block.element.start = min(block.element.start, place)
-        block.element.stop = place + 1
-    for element in elements[:0:-1]:
-        element.parent.start = min(element.parent.start, element.start)
-        element.parent.stop = max(element.parent.stop, element.stop)
     # Sums of the blocks before each place.
     shown = [0, *accumulate(block.shown for block in all_blocks)]
     linked = [0, *accumulate(block.linked for block in all_blocks)]
