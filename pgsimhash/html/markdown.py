@@ -96,18 +96,46 @@ def render(events: Iterable[Event], base: str | None) -> str:
     """Return the Markdown of elements and texts, with URLs relative to ``base``."""
     writer = _Writer(base)
     opened: list[tuple[str, Any]] = []
-    for event in events:
+    following = iter(events)
+    for event in following:
         if event is None:
             writer.end(*opened.pop())
         elif isinstance(event, tuple):
-            opened.append(event)
-            writer.start(*event)
+            if event[0] == "pre" and writer.table is None:
+                writer.code(event[1], _code_of(following))
+            else:
+                opened.append(event)
+                writer.start(*event)
         elif event:
             writer.text(event)
         else:
             writer.separate()
     writer.flush()
     return "\n\n".join(writer.blocks)
+
+
+def _code_of(events: Iterator[Event]) -> str:
+    """Read up to the end of a ``pre``; return its text, in which blocks begin lines."""
+    parts: list[str] = []
+    opened = ["pre"]
+    breaks = False  # whether the next text begins a line
+    for event in events:
+        tag = ""
+        if isinstance(event, tuple):
+            tag = event[0]
+            opened.append(tag)
+            parts += ["\n"] * (tag == "br")
+        elif event is None:
+            tag = opened.pop()
+            if not opened:
+                break
+        elif event:
+            parts += ["\n"] * (breaks and event[0] != "\n")
+            parts.append(event)
+            breaks = False
+        if tag in _MEANT or event == "":
+            breaks = bool(parts) and not parts[-1].endswith("\n")
+    return "".join(parts)
 
 
 class _Writer:
@@ -128,21 +156,12 @@ class _Writer:
         self._lists: list[int | None] = []
         self._heading = ""
         self._languages: dict[HtmlElement, str] = {}
-        # The open pre, its text so far, and whether the next text begins a line.
-        self._pre: HtmlElement | None = None
-        self._pre_text: list[str] = []
-        self._pre_breaks = False
-        self._table: _Table | None = None  # which contains no other
+        self.table: _Table | None = None  # which contains no other
 
     def start(self, tag: str, node: Any) -> None:
         """Open an element."""
-        if self._pre is not None:
-            if tag == "br":
-                self._pre_text.append("\n")
-            elif tag in _MEANT:
-                self.separate()
-        elif tag in _MEANT:
-            if self._table is None:
+        if tag in _MEANT:
+            if self.table is None:
                 self.flush()
                 self._start_block(tag, node)
             elif tag in CELL_TAGS:
@@ -150,7 +169,7 @@ class _Writer:
             else:
                 self._inline.append(" ")
                 if tag == "tr":
-                    self._table.rows.append([])
+                    self.table.rows.append([])
         elif tag in _MARKS:
             # A placeholder for its mark, written if it has words.
             self._open.append((self._block, len(self._inline), self._texts))
@@ -159,13 +178,11 @@ class _Writer:
         elif tag == "img":
             self._image(node)
         else:
-            self._inline.append(" " if self._table or self._heading else ("  \n", "break"))
+            self._inline.append(" " if self.table or self._heading else ("  \n", "break"))
 
     def _start_block(self, tag: str, node: Any) -> None:
-        if tag == "pre":
-            self._pre = node
-        elif tag == "table" and is_data_table(node):
-            self._table = _Table()
+        if tag == "table" and is_data_table(node):
+            self.table = _Table()
         elif tag == "li":
             number = self._lists[-1] if self._lists else None
             if number is not None:
@@ -189,15 +206,10 @@ class _Writer:
 
     def end(self, tag: str, node: Any) -> None:
         """Close an element."""
-        if self._pre is not None:
-            if node is self._pre:
-                self._end_code(node)
-            elif tag in _MEANT:
-                self.separate()
-        elif tag in _MARKS:
+        if tag in _MARKS:
             self._end_inline(tag, node)
-        elif tag in _MEANT and self._table is not None:
-            self._end_in_table(tag, node, self._table)
+        elif tag in _MEANT and self.table is not None:
+            self._end_in_table(tag, node, self.table)
         elif tag in _MEANT:
             self.flush()
             if tag in ("li", "blockquote") or (tag == "dd" and not _goes_on(node)):
@@ -210,26 +222,25 @@ class _Writer:
 
     def separate(self) -> None:
         """End the block before, or begin the next one; a second call changes nothing."""
-        if self._pre is not None:
-            # The following text begins a line.
-            self._pre_breaks = bool(self._pre_text) and not self._pre_text[-1].endswith("\n")
-        elif self._table is not None:
+        if self.table is not None:
             self._inline.append(" ")
         elif self._inline:
             self.flush()
 
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
-        if self._pre is not None:
-            if self._pre_breaks and text[0] != "\n":
-                self._pre_text.append("\n")
-            self._pre_breaks = False
-            self._pre_text.append(text)
-        elif not text.isspace():
+        if not text.isspace():
             self._texts += 1
             self._inline.append(text)
         elif self._inline:  # at the start of a line it would be stripped
             self._inline.append(" ")
+
+    def code(self, pre: HtmlElement, text: str) -> None:
+        """Add a block of code."""
+        self.flush()
+        if code := text.strip("\n").rstrip():
+            fence = "`" * max(3, _longest_run(code) + 1)
+            self._emit(f"{fence}{_code_language(pre, self._languages)}\n{code}\n{fence}")
 
     def flush(self) -> None:
         """End the open block."""
@@ -319,15 +330,6 @@ class _Writer:
         self._urls += 1
         return absolute(reference, self._base) if self._urls <= URLS_MAX else None
 
-    def _end_code(self, node: HtmlElement) -> None:
-        code = "".join(self._pre_text).strip("\n").rstrip()
-        self._pre = None
-        self._pre_text.clear()
-        self._pre_breaks = False
-        if code:
-            fence = "`" * max(3, _longest_run(code) + 1)
-            self._emit(f"{fence}{_code_language(node, self._languages)}\n{code}\n{fence}")
-
     def _end_in_table(self, tag: str, node: Any, table: _Table) -> None:
         self._inline.append(" ")
         if tag in CELL_TAGS:
@@ -339,7 +341,7 @@ class _Writer:
             if caption:
                 self._emit(escape_start(caption))
         elif tag == "table":
-            self._table = None
+            self.table = None
             self._line()
             text = table.markdown()
             if text:
