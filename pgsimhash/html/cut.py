@@ -77,19 +77,14 @@ def _matches(root: HtmlElement, text: str) -> list[HtmlElement]:
 
 
 def _found(root: HtmlElement, steps: Iterable[_Step]) -> list[HtmlElement]:
-    found: list[HtmlElement] | None = None
-    for step in steps:
-        elements = cast("list[HtmlElement]", step.find(root))
-        if found is None:
-            found = elements
-        elif step.is_child:
-            parents = set(found)
-            found = [element for element in elements if element.getparent() in parents]
+    found: list[HtmlElement] = []
+    for number, step in enumerate(steps):
+        elements, around = cast("list[HtmlElement]", step.find(root)), set(found)
+        if step.is_child:
+            found = [element for element in elements if element.getparent() in around]
         else:
-            found = _below(elements, set(found))
-        if not found:
-            break
-    return found or []
+            found = _below(elements, around) if number else elements
+    return found
 
 
 def _below(elements: Iterable[HtmlElement], around: set[HtmlElement]) -> list[HtmlElement]:
