@@ -23,7 +23,7 @@ _TEXTS: Final = ("text", "text_special", "code_inline", "softbreak", "hardbreak"
 
 
 def kept_article(
-    markdown: str | None, title: str | None, scheme: str = DEFAULT_SCHEME.name
+    markdown: str | None, title: str | None, scheme: str | Scheme = DEFAULT_SCHEME
 ) -> Article | None:
     """Return the article of the Markdown that ``scheme`` kept, or None without Markdown."""
     if markdown is None:
@@ -41,7 +41,8 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
     A scheme has a reader, a tokenizer and a weighting. The reader needs the page. The tokenizer and
     the weighting need only the article; a scheme that weighs its text blocks is an ArgumentError.
     """
-    if record.markdown is None:
+    article, recipe = kept_article(record.markdown, record.title, scheme), scheme
+    if article is None:
         return PageFailure(
             record.url,
             "unreadable",
@@ -54,13 +55,9 @@ def reread(record: PageRecord, scheme: Scheme) -> PageRecord | PageFailure:
             "not have their weights; ingest the pages into another collection"
         )
 
-    verbatim = scheme.extract in _VERBATIM
-    text = record.markdown if verbatim else plain_text(record.markdown)
-    known = (record.markdown, text, record.title, record.canonical_url, record.language)
-    article, recipe = Article(*known, record.structure), scheme
-    if not verbatim:
+    if scheme.extract not in _VERBATIM:
         # Equal weights would give other simhashes than the page.
-        unweighted = Article(*known, record.structure, words=refuse)
+        unweighted = Article(article.markdown, article.text, article.title, words=refuse)
         recipe = dataclasses.replace(
             scheme, weigh=lambda tokens, _: scheme.weigh(tokens, unweighted)
         )
