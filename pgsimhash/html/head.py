@@ -219,14 +219,12 @@ def own_source(image: HtmlElement) -> str | None:
     A lazy-loading attribute has priority over ``src``, which is then a placeholder. Without both,
     the first entry of a ``srcset`` counts.
     """
-    for name in (*_LAZY_SOURCES, "src"):
+    for name in (*_LAZY_SOURCES, "src", *_SOURCE_SETS):
         value: str = image.get(name, "")
+        if value and name in _SOURCE_SETS:
+            value = next(iter(value.split(maxsplit=1)), "").rstrip(",")
         if value and not value.startswith("data:"):
             return value
-    for name in _SOURCE_SETS:
-        entries: list[str] = image.get(name, "").split(maxsplit=1)
-        if entries and not entries[0].startswith("data:"):
-            return entries[0].rstrip(",")
     return None
 
 
@@ -242,10 +240,9 @@ def check_stand_in(
     ``unlinked`` returns the text outside links.
     """
     words = text.split()
-    content = " ".join(words).lower()
     if len(words) < TEXT_WORDS_MIN:
         return
-    content = content.replace("\u2019", "'")
+    content = " ".join(words).lower().replace("\u2019", "'")
     first = next(line for line in text.split("\n") if line.strip())
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]

@@ -29,8 +29,7 @@ from pgsimhash.pages.values import BytesLike
 _MAGIC: Final = {
     b"%PDF-": "a PDF",
     b"\x89PNG\r\n\x1a\n": "a PNG image",
-    b"GIF87a": "a GIF image",
-    b"GIF89a": "a GIF image",
+    b"GIF8": "a GIF image",
     b"\xff\xd8\xff": "a JPEG image",
     b"PK\x03\x04": "a zip archive or an office document",
     b"\x1f\x8b": "gzip data; decompress it first",
@@ -40,8 +39,7 @@ _MAGIC: Final = {
     b"Rar!\x1a\x07": "a RAR archive",
     b"\xd0\xcf\x11\xe0": "an office document",
     b"\x7fELF": "a program",
-    b"wOFF": "a font",
-    b"wOF2": "a font",
+    b"wOF": "a font",
     b"OggS\x00": "audio or video",
     b"\x1a\x45\xdf\xa3": "video",
 }
