@@ -122,7 +122,7 @@ def _parquet(path: Path, *columns: str) -> tuple[Any, Any]:
     return parquet, file
 
 
-def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[Sequence[Any], Progress]]:
+def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[list[Any], Progress]]:
     """Yield the texts of ``most`` of the rows of each part of a file, and the progress."""
     for _, texts, done in _chunks(path, column, most):
         wrong = next((one for one in texts if not isinstance(one, str | None)), None)
@@ -136,8 +136,12 @@ def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[Sequence
 
 def _chunks(
     path: Path, column: str | None = None, most: int = ROWS
-) -> Iterator[tuple[Any, Sequence[Any], Progress]]:
-    """Yield parts of a file: rows, the values of a column in ``most`` of them, the progress."""
+) -> Iterator[tuple[Any, list[Any], Progress]]:
+    """Yield parts of a file: rows, their values in a column, the progress.
+
+    If the first part has more than ``most`` rows, every nth row of all parts has a value.
+    """
+    step = 0
     if _is_parquet(path):
         parquet, file = _parquet(path)
         known = file.metadata
@@ -148,7 +152,8 @@ def _chunks(
             for batch in file.iter_batches(most_rows, columns=None if column is None else [column]):
                 done += len(batch)
                 cells = [] if column is None else batch.column(column).to_pylist()
-                yield batch, _sample(cells, most), (done, total)
+                step = step or 1 + max(len(batch) - 1, 0) // most
+                yield batch, cells[::step], (done, total)
         return
     with path.open("rb") as file:
         lines, number = iter(partial(stream_of(file).readline, sys.maxsize), b""), 0
@@ -156,7 +161,8 @@ def _chunks(
             for part in batches(lines, ROWS, BYTES):
                 rows = [(at, line) for at, line in enumerate(part, number + 1) if line.strip()]
                 number += len(part)
-                picked = [] if column is None else _sample(rows, most)
+                step = step or 1 + max(len(rows) - 1, 0) // most
+                picked = [] if column is None else rows[::step]
                 values = [_fields(path, *numbered).get(str(column)) for numbered in picked]
                 yield [line for _, line in rows], values, (file.tell(), path.stat().st_size)
         except DamagedError as error:
@@ -169,10 +175,6 @@ def _fields(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except PageError as error:
         problem = f"{path} cannot be read: line {number}: {error}; correct or remove it"
         raise invalid_argument(problem) from None
-
-
-def _sample(rows: Sequence[Any], most: int) -> Sequence[Any]:
-    return rows[:: 1 + max(len(rows) - 1, 0) // most]
 
 
 @contextmanager

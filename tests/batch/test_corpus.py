@@ -145,7 +145,7 @@ def test_texts_of_all_parts_choose_the_scheme(
 ) -> None:
     monkeypatch.setattr(corpus, "ROWS", 50)
     monkeypatch.setattr(corpus, "SAMPLE", 7)
-    titles = [{"body": f"the title of {n}"} for n in range(100)]
+    titles = [{"body": f"the title of {n}"} for n in range(220)]
     articles = [{"body": row["body"]} for row in made_rows(240) if row["body"]]
     rows = titles + articles if titles_are_first else articles + titles
     path = write(tmp_path / f"a{suffix}", rows)
