@@ -112,9 +112,7 @@ class Observed:
 def observe(html: bytes) -> Observed | None:
     """Read a page; None if it has no words."""
     root = parse(clean_utf8(html))
-    body = None if root is None else root.find("body")
-    if root is None:
-        return None
+    body = root.find("body")
     page = outline(root if body is None else body)
     texts = [text for text in read_words(page) if text.words]
     if not texts:

@@ -239,7 +239,7 @@ def readability(page: Page) -> Signature | None:
         root = parse(Document(clean_utf8(page.html).decode()).summary())
     except (Unparseable, ValueError):
         return None
-    return None if root is None else of_text("\n".join(root.itertext()))
+    return of_text("\n".join(root.itertext()))
 
 
 def minhash(page: Page) -> Signature | None:

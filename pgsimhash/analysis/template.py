@@ -164,8 +164,6 @@ def _different(pages: Iterable[object]) -> Iterator[tuple[str, SourcePage, Finge
 def _elements(page: SourcePage, number: int) -> list[_Element]:
     """Return the elements of a page that have a selector and text, in document order."""
     root = parse(clean_utf8(page.html, page.charset))
-    if root is None:
-        return []
     body = root.find("body")
     body = root if body is None else body
     # Reading may show hidden elements, so the outline comes after.

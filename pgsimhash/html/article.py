@@ -64,8 +64,7 @@ def read_article(
         is_missing = bool(selectors.content)
         paragraphs = map(str.strip, text.split("\n"))
         return Article(lambda: unmarked(paragraphs), text, content_missing=is_missing)
-    root = parse(source, max_elements)
-    return Article("", "") if root is None else article_of_tree(root, url, (), selectors)
+    return article_of_tree(parse(source, max_elements), url, (), selectors)
 
 
 def article_of_tree(

@@ -297,8 +297,8 @@ def _as_jis(error: UnicodeError) -> tuple[str | bytes, int]:
     return pair.decode("cp932", "replace")[:1], max(error.start + 2, error.end)
 
 
-def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
-    """Return the root element of a page, text or UTF-8; None without elements and text.
+def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement:
+    """Return the root element of a page, text or UTF-8; it is empty without elements and text.
 
     Nothing is loaded from the network or from files: libxml2's HTML parser supports neither
     external entities nor document types. :mod:`pgsimhash.html.repair` corrects where it differs
@@ -333,14 +333,14 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | 
         except etree.XMLSyntaxError as error:
             if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
                 raise MemoryError("for the tree of a page") from error
-            return None
         # Too deep.
         if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
             root, _ = _parse_events(source, max_elements)
-    if root is not None:
-        if brackets > half and root.xpath("count(//*) > $limit", limit=max_elements):
-            raise PageError("too_large", f"the page has more than {max_elements:,} elements")
-        repair(root)
+    if root is None:
+        return html.html_parser.makeelement("html")
+    if brackets > half and root.xpath("count(//*) > $limit", limit=max_elements):
+        raise PageError("too_large", f"the page has more than {max_elements:,} elements")
+    repair(root)
     return root
 
 

@@ -74,10 +74,7 @@ def read_blog(
     selectors: Selectors = NO_SELECTORS,
 ) -> Article:
     """Return the main content of a page by the recipe; its text is the Markdown."""
-    text = clean_utf8(html, charset)
-    root = parse(text, ELEMENTS_MAX)
-    if root is None:
-        return Article("", "")
+    root = parse(clean_utf8(html, charset), ELEMENTS_MAX)
     head = read_head(root, url)
     is_missing = any(selectors) and cut(root, selectors)
     structure = structure_of(root)
@@ -182,7 +179,7 @@ def _content(soup: BeautifulSoup) -> HtmlElement | None:
         tag = soup.select_one(selector)
         if tag is not None:
             container = parse(_written(tag))
-            if container is not None and _length(container) >= CHARS_MIN:
+            if _length(container) >= CHARS_MIN:
                 return container
     # The recipe then searches for a block with more text than the body, and finds nothing.
     return parse(_written(body))

@@ -97,8 +97,6 @@ def read_with_references(
     references. The arguments and errors are those of :func:`pgsimhash.html.read_article`.
     """
     root = parse(clean_utf8(html, charset))
-    if root is None:
-        return Article("", "")
     return article_of_tree(root, url, list(_included(root)), selectors)
 
 

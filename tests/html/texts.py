@@ -24,9 +24,7 @@ LINKS = "".join(f'<li><a href="/{name}">More about {name}</a></li>' for name in 
 
 
 def parsed(page: str) -> HtmlElement:
-    root = parse(page)
-    assert root is not None
-    return root
+    return parse(page)
 
 
 def parsed_body(content: str) -> HtmlElement:

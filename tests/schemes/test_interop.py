@@ -59,7 +59,8 @@ def test_references_that_the_reader_kept_are_not_there_twice() -> None:
     f"<article>{BODY}</article><nav><h2>References</h2><ul>{ITEMS}</ul></nav>",
     f"<article>{BODY}</article><footer><div class=references><ul>{ITEMS}</ul></div></footer>",
     f"<article>{BODY}</article><h2>References</h2><h2>Other pages</h2><ul>{ITEMS}</ul>",
-    f"<article>{BODY}</article><ul class=reference>{ITEMS}</ul>", "", "<ol class=references></ol>",
+    f"<article>{BODY}</article><ul class=reference>{ITEMS}</ul>",
+    "<p>", "<ol class=references></ol>",
 ])  # fmt: skip
 def test_other_lists_are_read_as_usual(html: str) -> None:
     assert read_with_references(html) == read_article(html)
