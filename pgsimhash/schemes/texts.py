@@ -58,8 +58,6 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
         scheme: the recipe, or the name of a registered one, without its extraction;
             :func:`scheme_for_texts` chooses one by the lengths of texts.
     """
-    if isinstance(texts, str | Mapping):
-        raise invalid_argument(f"texts are a list, not a {type(texts).__name__}")
     recipe = get_scheme(scheme)
 
     def simhashes() -> Iterator[int | None]:
@@ -75,6 +73,8 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
 
 
 def _strings(texts: Iterable[str]) -> Iterator[str]:
+    if isinstance(texts, str | Mapping):
+        raise invalid_argument(f"texts are a list, not a {type(texts).__name__}")
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             kind = type(text).__name__

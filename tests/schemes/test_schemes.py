@@ -321,3 +321,6 @@ def test_short_words_are_joined_and_split_from_numbers() -> None:
 def test_a_missing_text_is_named(call: Callable[[list[str | None]], object]) -> None:
     with pytest.raises(TypeError, match=r"texts\[1\] is of type NoneType, not str; fill missing"):
         call(["Ferry", None])
+    for one in ("Ferry", {"text": "Ferry"}):
+        with pytest.raises(ArgumentError, match="texts are a list, not a"):
+            call(one)  # type: ignore[arg-type]
