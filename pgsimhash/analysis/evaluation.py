@@ -98,6 +98,8 @@ class Evaluation:
     @property
     def sentence(self) -> str:
         """The recommended distance, or that no distance is precise enough, in a sentence."""
+        if self.omitted and not any(self.curve[0].counts):
+            return f"Each of the {self.omitted:,} pairs misses a page; failures name them."
         if self.best is None:
             return f"At no distance is the precision {self.precision:g} or better."
         counts = self.best.counts

@@ -100,6 +100,8 @@ def test_too_few_matches_and_an_impossible_precision() -> None:
     assert "too few" not in evaluated(pairs, precision=0.5).sentence
     never = "At no distance is the precision 0.999 or better."
     assert evaluated([("distinct", 0)]).sentence == never
+    unread = evaluate([LabelledPair("0", "1", "copy")], {"0": Print(0)})
+    assert unread.sentence == "Each of the 1 pairs misses a page; failures name them."
     with pytest.raises(
         ArgumentError, match="precision is a number from 0 to 1", check=because("invalid_argument")
     ):
