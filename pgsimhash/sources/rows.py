@@ -16,6 +16,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 _STEP: Final = 1024 * 1024
 
 _COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at", "etag", "last_modified")
+_TEXT_NEEDS: Final = f'"text" needs {TEXT_SCHEME}, and texts=True in Python'
 _ROWS: Final = 64  # rows in memory at once
 _BUFFER: Final = 1024 * 1024  # bytes of a column read at once; by default, its whole row group
 IN_PARTS: Final[dict[str, Any]] = {"buffer_size": _BUFFER, "pre_buffer": False}
@@ -85,7 +86,7 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
             names = table.schema_arrow.names
             content = "text" if reading.texts else "html"
             if not {"url", content} <= {*names} or len({*names}) < len(names):
-                expected = '"text"' if reading.texts else f'"html" ("text" needs {TEXT_SCHEME})'
+                expected = '"text"' if reading.texts else f'"html" ({_TEXT_NEEDS})'
                 problem = f'it has the columns {", ".join(names)}, not "url" and {expected}'
                 raise PageError("unreadable", problem)
             columns = [column for column in _COLUMNS if column in names]
@@ -124,7 +125,7 @@ def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePag
     url = check_url(_checked(fields, "url").strip(), any_id=reading.texts)
     key = "text" if reading.texts else "html"
     if key not in fields and "text" in fields:
-        raise PageError("unreadable", f'"html" is missing, and "text" needs {TEXT_SCHEME}')
+        raise PageError("unreadable", f'"html" is missing, and {_TEXT_NEEDS}')
     html = _checked(fields, key, (str, bytes))
     charset = None if fields.get("charset") is None else _checked(fields, "charset")
     time = fields.get("fetched_at")

@@ -45,7 +45,7 @@ def records(count: int) -> list[bytes]:
 @pytest.mark.parametrize(("fields", "texts", "expected"), [
     ({"text": "Grüße"}, True, "Grüße"), ({"text": "Grüße", "html": "<p>"}, True, "Grüße"),
     ({"text": "Grüße", "html": "<p>"}, False, "<p>"), ({"html": "<p>"}, True, '"text"'),
-    ({"text": "Grüße"}, False, '"text" needs a scheme for texts'),
+    ({"text": "Grüße"}, False, "or pgsimhash-short-1, and texts=True in Python"),
     ({"text": None}, True, '"text" is not a string'), ({"text": 1}, True, '"text" is not a string'),
     ({}, True, '"text"'), ({"body": ""}, False, '"html"'),
 ])  # fmt: skip
