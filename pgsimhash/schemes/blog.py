@@ -83,8 +83,7 @@ def read_blog(
             image.set("src", storable(source))
     soup = _soup(root)
     _clean(soup)
-    content = _content(soup)
-    markdown = "" if content is None else clean_text(render(events(content), head.base))
+    markdown = clean_text(render(events(_content(soup)), head.base))
     about = (head.title, head.canonical_url, head.language, structure)
     return Article(
         markdown,
@@ -167,13 +166,12 @@ def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
     return link_lists
 
 
-def _content(soup: BeautifulSoup) -> HtmlElement | None:
-    body = soup.body
-    if body is None:
-        return None
+def _content(soup: BeautifulSoup) -> HtmlElement:
+    if soup.body is None:
+        return parse("")
     html = _written(soup)
-    article = None if _is_too_much(soup, len(html)) else article_of(html)
-    if article is not None and _length(article) >= CHARS_MIN:
+    article = parse("") if _is_too_much(soup, len(html)) else article_of(html)
+    if _length(article) >= CHARS_MIN:
         return article
     for selector in CONTAINERS:
         tag = soup.select_one(selector)
@@ -182,7 +180,7 @@ def _content(soup: BeautifulSoup) -> HtmlElement | None:
             if _length(container) >= CHARS_MIN:
                 return container
     # The recipe then searches for a block with more text than the body, and finds nothing.
-    return parse(_written(body))
+    return parse(_written(soup.body))
 
 
 def _length(root: HtmlElement) -> int:
@@ -207,8 +205,8 @@ def _is_too_much(soup: BeautifulSoup, chars: int) -> bool:
     return False
 
 
-def article_of(html: str) -> HtmlElement | None:
-    """Return the article that readability chooses, or None if it chooses none."""
+def article_of(html: str) -> HtmlElement:
+    """Return the article that readability chooses, empty if it chooses none."""
     try:
         from readability import Document, readability
     except ImportError as error:
@@ -220,4 +218,4 @@ def article_of(html: str) -> HtmlElement | None:
     try:
         return parse(str(Document(html).summary()))
     except readability.Unparseable:
-        return None
+        return parse("")
