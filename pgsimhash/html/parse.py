@@ -151,17 +151,16 @@ def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
 def refuse_binary(body: bytes, expected: str = "HTML") -> None:
     """Raise if the bytes, of no byte-order mark, are another format than the expected one."""
     start = body[:64].lstrip(b" \t\r\n\0")
-    for magic, what in _MAGIC.items():
-        if start.startswith(magic):
-            raise PageError("not_html", f"this is not {expected} but {what}")
+    what = next((what for magic, what in _MAGIC.items() if start.startswith(magic)), None)
     head = body[:_HEAD]
-    printable = len(head.translate(None, _CONTROLS))
-    if (
-        printable < _PRINTABLE_SHARE * len(head)
+    if what is None and (
+        len(head.translate(None, _CONTROLS)) < _PRINTABLE_SHARE * len(head)
         or head.count(0) > len(head) // 2
         or (len(body) > _NOISE_MIN and _is_noise(body))
     ):
-        raise PageError("not_html", f"this is not {expected} but binary data")
+        what = "binary data"
+    if what is not None:
+        raise PageError("not_html", f"this is not {expected} but {what}")
 
 
 def _is_noise(body: bytes) -> bool:

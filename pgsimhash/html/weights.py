@@ -149,7 +149,10 @@ def features(
     near, near_linked = nearby(middle, counts, 40.0), nearby(middle, linked, 40.0)
     around, around_linked = nearby(middle, counts, 150.0), nearby(middle, linked, 150.0)
     lateness = [exp((place - page.words) / 60.0) for place in middle]
-    notices = _notices_near(blocks, middle)
+    # A notice in a long text means little.
+    own = [block.has_notice * exp(-len(block.words) / 60.0) for block in blocks]
+    near_notices = nearby(middle, own, 15.0)
+    notices = [max(one, sums / (1.0 + sums)) for one, sums in zip(own, near_notices, strict=True)]
     apart, listing, framed = _corrections(blocks, lateness, notices)
     spread = Counter(word for block in blocks for word in set(block.words))
     for at, (block, place) in enumerate(zip(blocks, places_of(elements, blocks), strict=True)):
@@ -190,13 +193,6 @@ def features(
             "listing_lateness": lateness[at] * listing,
             "listing_frame": levels["frame"] * framed,
         }
-
-
-def _notices_near(blocks: Sequence[TextBlock], middle: Sequence[float]) -> list[float]:
-    # A notice in a long text means little.
-    notices = [block.has_notice * exp(-len(block.words) / 60.0) for block in blocks]
-    sums = nearby(middle, notices, 15.0)
-    return [max(notice, near / (1.0 + near)) for notice, near in zip(notices, sums, strict=True)]
 
 
 def _corrections(
