@@ -4,7 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import compress, islice
 from pathlib import Path
@@ -127,10 +127,8 @@ def _texts(path: Path, column: str, most: int = ROWS) -> Iterator[tuple[list[Any
     for _, texts, done in _chunks(path, column, most):
         wrong = next((one for one in texts if not isinstance(one, str | None)), None)
         if wrong is not None:
-            kind = type(wrong).__name__
-            raise invalid_argument(
-                f"{column!r} of {path} has a value of type {kind}; cast it first"
-            )
+            problem = f"has a value of type {type(wrong).__name__}; cast it first"
+            raise invalid_argument(f"{column!r} of {path} {problem}")
         yield texts, done
 
 
@@ -180,15 +178,13 @@ def _fields(path: Path, number: int, line: bytes) -> dict[str, Any]:
 @contextmanager
 def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]], None]]:
     """Lend a function that writes those of the rows of a file that are kept."""
-    with ExitStack() as stack:
-        file = stack.enter_context(replacing(output))
+    with replacing(output) as file:
         if not _is_parquet(path):
             yield lambda rows, keep: file.writelines(
                 line if line.endswith(b"\n") else line + b"\n" for line in compress(rows, keep)
             )
             return
         parquet, source = _parquet(path)
-        writer = stack.enter_context(parquet.pq.ParquetWriter(file, source.schema_arrow))
 
         def write(rows: Any, keep: Sequence[bool]) -> None:
             places = parquet.pa.array(compress(range(len(rows)), keep), parquet.pa.int64())
@@ -196,7 +192,8 @@ def _writer(path: Path, output: Path) -> Iterator[Callable[[Any, Sequence[bool]]
                 kept = [_taken(column, places) for column in rows.columns]
             writer.write_batch(parquet.pa.record_batch(kept, rows.schema))
 
-        yield write
+        with parquet.pq.ParquetWriter(file, source.schema_arrow) as writer:
+            yield write
 
 
 def _taken(column: Any, places: Any) -> Any:
