@@ -312,7 +312,7 @@ BEGIN
     ),
     ranked AS MATERIALIZED (
         SELECT
-            p.policy_id, p.host, p.path,
+            p.policy_id, p.host, p.path, jsonb_strip_nulls(to_jsonb(p)) AS settings,
             replace(replace(replace(replace(
                 p.path, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%') AS alike,
             row_number() OVER (
@@ -322,7 +322,7 @@ BEGIN
             ) AS rank
         FROM pgsimhash.policies AS p
         WHERE p.collection_id = own_id
-            AND p.host = ANY (ARRAY(SELECT DISTINCT h.policy_host FROM hosts AS h))
+            AND p.host COLLATE "default" = ANY (ARRAY(SELECT DISTINCT h.policy_host FROM hosts AS h))
     ),
     fitting AS MATERIALIZED (
         SELECT a.number, array_agg(r.policy_id ORDER BY r.rank) AS policy_ids
@@ -340,8 +340,8 @@ BEGIN
         ) AS settings
         FROM (SELECT DISTINCT f.policy_ids FROM fitting AS f) AS f
         CROSS JOIN LATERAL unnest(f.policy_ids) WITH ORDINALITY AS o (policy_id, place)
-        JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
-        CROSS JOIN LATERAL jsonb_each(jsonb_strip_nulls(to_jsonb(p))) AS s
+        JOIN ranked AS r USING (policy_id)
+        CROSS JOIN LATERAL jsonb_each(r.settings) AS s
         GROUP BY f.policy_ids
     )
     SELECT (m.settings).*

@@ -206,6 +206,24 @@ def test_urls_of_another_collation(server: Server, statement: LiteralString, mos
     assert server.buffers(call) <= most
 
 
+@pytest.mark.parametrize("collation", ["default", "C"])
+def test_one_of_ten_thousand_policies(dsn: str, collation: LiteralString) -> None:
+    server = Server(dsn, "force_generic_plan")
+    connect(server.connection)
+    server.connection.execute(
+        "INSERT INTO pgsimhash.policies (collection_id, host, distance) "
+        "SELECT 1, 'site' || n || '.example', 3 FROM generate_series(1, 10000) AS n"
+    )
+    server.connection.execute("VACUUM (ANALYZE) pgsimhash.policies")
+    url = "https://a.example/"
+    ask: LiteralString = (
+        'SELECT pgsimhash.fetch_conditions(%s COLLATE "' + collation + '") '
+        "FROM pgsimhash.policy_for('https://site7.example/') WHERE distance = 3"
+    )
+    with server.connection:
+        assert server.buffers(lambda _: server.connection.execute(ask, [url])) <= 50
+
+
 def test_removing_one_of_ten_thousand_marks(dsn: str) -> None:
     server = Server(dsn, "force_generic_plan")
     connect(server.connection)
