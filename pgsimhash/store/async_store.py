@@ -212,6 +212,7 @@ class AsyncStore:
         """See :attr:`pgsimhash.Store.collection`."""
         return self._store.collection
 
+    __repr__: Any = Store.__repr__
     find = _awaited(Store.find)
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)

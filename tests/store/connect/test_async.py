@@ -297,6 +297,7 @@ def test_without_limits_pages_are_read_in_this_process(dsn: str) -> None:
             found = await store.get(A)
         assert found is not None
         assert found.title == str(os.getpid())
+        assert repr(store) == f"<AsyncStore: the collection 'default' by {HANGING.name}>"
 
     asyncio.run(use())
 
