@@ -42,7 +42,7 @@ static Amounts *nearby(const double *middle, const Amounts *amounts, int32_t cou
     return sums;
 }
 
-/* _notices_near(): a notice in a long text means little. */
+/* A notice in a long text means little. */
 static bool find_notices(const Page *page, const double *middle, double *notices, Arena *arena) {
     size_t count = (size_t)page->block_count;
     Amounts *own = arena_zeros(arena, count, sizeof *own);
