@@ -47,6 +47,8 @@ class _Input(click.Path):
 
 def check_output(output: Path | int | None, *inputs: Any) -> None:
     """Refuse an output that is one of the inputs: writing it would destroy what is read."""
+    if str(output) == "-":
+        raise invalid_argument("- only stands for stdin; write to a file")
     for each in inputs:
         if output is not None and is_same_file(output, each):
             raise invalid_argument(f"{each} is both read and written; write to another file")
@@ -105,7 +107,7 @@ def _selectors(name: str, help_text: str) -> Option:
 
 
 def _in_a_folder(name: str) -> Path:
-    path = Path(name)
+    check_output(path := Path(name))
     if not path.parent.is_dir():
         raise invalid_argument(f"the folder {path.parent} does not exist; create it")
     return path

@@ -59,6 +59,12 @@ def test_explain_does_not_overwrite_a_page_that_it_reads(run: Run, folder: Path)
     assert wells.read_bytes() == before
 
 
+@pytest.mark.parametrize("command", ["analyse explain 1 2", "analyse report", "dedup FILE"])
+def test_a_minus_is_no_file_to_write(run: Run, folder: Path, command: str) -> None:
+    arguments = [str(folder / "wells.html") if word == "FILE" else word for word in command.split()]
+    run(*arguments, "-o", "-").ends(2, "- only stands for stdin; write to a file")
+
+
 def test_explain_shows_the_skyline_and_what_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
