@@ -146,16 +146,17 @@ class Rebuilding:
             session.collection = target
         if replace:
             # In a separate transaction, because other tables may refer to the old pages.
-            with session.calls_to_write() as (connection, _):
-                old = Calls(connection, open_collection(connection, old_name, create=False))
-                inserted = old.delete_collection() - copied
-                if inserted > 0:
-                    raise StoreError(
-                        "refused",
-                        f"{inserted} {'page was' if inserted == 1 else 'pages were'} inserted into "
-                        f"{old_name!r} during the rebuild, so it is not deleted; add them to "
-                        f"{target.name!r}, and delete {old_name!r}",
-                    )
+            try:
+                with session.calls_to_write() as (connection, _):
+                    old = Calls(connection, open_collection(connection, old_name, create=False))
+                    inserted = old.delete_collection() - copied
+                    if inserted > 0:
+                        what = "1 page was" if inserted == 1 else f"{inserted} pages were"
+                        fix = f"{what} inserted during the rebuild; add them to {target.name!r}"
+                        raise StoreError("refused", fix)
+            except StoreError as error:
+                left = f"the old collection, now {old_name!r}, is not deleted"
+                raise StoreError(error.reason, f"{error}; {left}") from error
         return target
 
 

@@ -257,10 +257,23 @@ def test_pages_inserted_meanwhile_stay_in_the_old_collection(dsn: str, full: Sto
                 told[0].result(timeout=60)
             return
         told[0].result(timeout=60)
-    assert "1 page was inserted into 'default-2'" in refused
+    assert "1 page was inserted" in refused
+    assert refused.endswith("the old collection, now 'default-2', is not deleted")
     assert len(content(dsn, "default")) == 601
     with connect(dsn, collection="default-2", create=False) as old:
         assert old.get("https://b.example/") is not None
+
+
+def test_rows_that_refer_to_pages_keep_the_old_collection(dsn: str, full: Store) -> None:
+    run_sql(dsn, "CREATE TABLE mine AS SELECT collection_id, page_id FROM pgsimhash.pages")
+    run_sql(
+        dsn,
+        "ALTER TABLE mine ADD FOREIGN KEY (collection_id, page_id) REFERENCES pgsimhash.pages"
+        " (collection_id, page_id)",
+    )
+    with pytest.raises(StoreError, match="the old collection, now 'default-2', is not deleted"):
+        full.rebuild(replace=True)
+    assert content(dsn, "default") == content(dsn, "default-2")
 
 
 def test_an_error_or_a_lost_connection_leaves_nothing(
