@@ -186,11 +186,11 @@ def test_deletions(server: Server, store: Store) -> None:
 @pytest.mark.parametrize(("statement", "most"), [
     ("SELECT pgsimhash.delete_page(a) FROM asked", 500),
     ("SELECT pgsimhash.delete_host(host) FROM asked", 50_000),
-    ("SELECT pgsimhash.mark(a, b, false), pgsimhash.unmark(a, b) FROM asked", 2_000),
+    ("SELECT pgsimhash.mark(a, b, false), pgsimhash.unmark(a, b) FROM asked", 5_000),
     ("SELECT count(*) FROM asked, pgsimhash.fetch_conditions(a)", 100),
     ("SELECT count(*) FROM asked, pgsimhash.should_fetch_many(ARRAY[a, b])", 100),
     ("SELECT count(*) FROM asked, pgsimhash.near_pages(a, 3)", 200),
-    ("SELECT kind FROM asked, pgsimhash.add_page(a, 7)", 1_000),
+    ("SELECT kind FROM asked, pgsimhash.add_page(a, 7)", 3_000),
 ])  # fmt: skip
 def test_urls_of_another_collation(server: Server, statement: LiteralString, most: int) -> None:
     """The arguments give a function their collation, which the indexes do not have."""
