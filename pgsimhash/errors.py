@@ -95,7 +95,7 @@ class ArgumentError(PgsimhashError, ValueError):
 
 
 def invalid_argument(message: str) -> ArgumentError:
-    """Return the error of the general code."""
+    """Return the error of the general code, ``invalid_argument``."""
     return ArgumentError("invalid_argument", message)
 
 

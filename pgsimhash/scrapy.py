@@ -1,7 +1,7 @@
 """Drop or tag near-duplicates in a Scrapy crawl, and do not fetch known pages again.
 
 :class:`Addon` is the whole set-up. Pages are stored by an item pipeline or a spider middleware,
-never by both. Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the default.
+never by both. Needs Scrapy 2.15 or later (extra ``scrapy``) and its asyncio reactor, the default.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from pgsimhash.sources.page import content_type
 from pgsimhash.store import connect
 from pgsimhash.store.session import RETRY_SECONDS
 
-with requires("pgsimhash.scrapy", "Scrapy 2.14 or later", extra="scrapy"):
+with requires("pgsimhash.scrapy", "Scrapy 2.15 or later", extra="scrapy"):
     from itemadapter import ItemAdapter
     from scrapy import Request, signals
     from scrapy.crawler import Crawler

@@ -26,7 +26,7 @@ from pgsimhash.hashing.bits import (
 from pgsimhash.hashing.signature import containment, containment_min, verified
 from pgsimhash.html import Article
 from pgsimhash.pages.records import JsonRecord, Mark, SourcePage
-from pgsimhash.pages.selectors import Selectors
+from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import BytesLike, checked_size
 from pgsimhash.reading.kept_markdown import kept_article
@@ -204,7 +204,7 @@ def compare_pages(
         if store is not None and isinstance(page, str):
             return _stored_side(store, page)
         if store is not None and isinstance(page, SourcePage):
-            page = store._selected(page, Selectors(), store._rules())
+            page = store._selected(page, NO_SELECTORS, store._rules())
         try:
             return _read_side(page, recipe)
         except PageError as error:

@@ -277,18 +277,18 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
     values = " ".join(chain.from_iterable(find(root) for find in _REFERENCES)) if ids else ""
     linked = _OPENERS(root) if any(name in values for name in ids) else ()
     openers = ((part, ids & set(_controlled(part))) for part in linked)
-    asked, named = set[str](), set[str]()
+    asked, mentioned = set[str](), set[str]()
     for opener, names in islice((opener for opener in openers if opener[1]), _OPENED_MAX):
         if _is_text(opener):
             asked |= names
         elif _label(opener)[0] and not _POPUPS.search(" ".join(opener.attrib.values()).lower()):
-            named |= names
+            mentioned |= names
     opened = [
         part
         for part, words in parts.items()
         if part.get("role") == "tabpanel"
         or part.get("id") in asked
-        or _is_opened(part, words, part.get("id") in named)
+        or _is_opened(part, words, part.get("id") in mentioned)
     ]
     beside = [before for part in opened if (before := _beside(part, before=True)) is not None]
     links = (

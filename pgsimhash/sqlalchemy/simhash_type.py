@@ -60,7 +60,8 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         """Return the condition that the column and another simhash differ in few bits at most.
 
         It is exact, uses the indexes that come with :class:`SIMHASH`, and is never true if the
-        column is NULL. ``distance`` is 0 to the largest that the column's layout supports.
+        column is NULL. ``other`` is an ``int`` from 0 to 2**64-1, or an expression, such as another
+        table's column; ``distance`` is 0 to the largest that the column's layout supports.
         """
         column: ColumnElement[Any] = self.expr
         origins = list(column.base_columns)

@@ -78,7 +78,8 @@ class Rebuilding:
         Raises:
             ArgumentError: the scheme or an option is invalid, or the scheme needs the pages.
             CollectionError: ``into`` exists; or the scheme differs, and no Markdown is stored.
-            StoreError: with ``replace``, an INSERT added pages to the old collection meanwhile.
+            StoreError: with ``replace``, the old collection got pages by INSERT meanwhile, or rows
+                of yours refer to it: it stays.
             SchemaError: ``into_schema`` is missing, or older or newer than this package.
         """
         session = self._session
