@@ -45,8 +45,8 @@ $$;
 -- runs. A row for each page that is changed, moved, new, gone, missing or not_visited, the largest
 -- changes first; then one with the number of unchanged pages.
 --
--- The last batch with a page decides: its number is doubled here, and odd if it saw the page, even if it
--- found it gone. Pages of one text that may have moved are paired in the order of their URLs.
+-- URLs of one address are one page. Its last batch decides: the number is doubled here, and odd if it
+-- saw the page. Pages of one text that may have moved are paired in the order of their URLs.
 CREATE FUNCTION pgsimhash.compare_crawls(
     earlier bigint[] DEFAULT NULL, later bigint[] DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS TABLE (
@@ -69,9 +69,10 @@ BEGIN
     PERFORM pgsimhash._check_runs(collection, earlier), pgsimhash._check_runs(collection, later);
     RETURN QUERY
     WITH seen AS MATERIALIZED (
-        SELECT DISTINCT ON (g.is_later, p.url COLLATE "C")
+        SELECT DISTINCT ON (g.is_later, address)
             g.is_later, g.batch % 2 = 0 AS is_gone, p.page_id, p.url, coalesce(p.host, '') AS host,
-            p.simhash, coalesce(p.text_digest, p.simhash) AS text, p.title
+            p.simhash, coalesce(p.text_digest, p.simhash) AS text, p.title,
+            coalesce(p.address, p.url) COLLATE "C" AS address
         FROM (
             SELECT
                 c.is_later, abs(u.page_id) AS page_id,
@@ -84,7 +85,7 @@ BEGIN
             ORDER BY abs(u.page_id)
         ) AS g
         CROSS JOIN ${page g.page_id} AS p
-        ORDER BY g.is_later, p.url COLLATE "C", g.batch DESC, p.page_id DESC
+        ORDER BY g.is_later, address, g.batch DESC, p.page_id DESC
     ),
     compared AS (
         SELECT
@@ -94,13 +95,13 @@ BEGIN
             CASE
                 WHEN l.is_gone THEN 'gone'
                 WHEN e.text = l.text THEN 'unchanged'
-                WHEN l.url = e.url THEN 'changed'
+                WHEN l.address = e.address THEN 'changed'
                 WHEN e.url IS NULL THEN 'new'
                 WHEN later <@ ended AND v.is_visited THEN 'missing'
                 ELSE 'not_visited'
             END AS change
         FROM (SELECT * FROM seen AS s WHERE NOT s.is_later AND NOT s.is_gone) AS e
-        FULL JOIN (SELECT * FROM seen AS s WHERE s.is_later) AS l ON l.url = e.url
+        FULL JOIN (SELECT * FROM seen AS s WHERE s.is_later) AS l ON l.address = e.address
         LEFT JOIN (
             SELECT s.host, 2 * count(*) FILTER (WHERE s.is_later)
                 >= count(*) FILTER (WHERE NOT s.is_later AND NOT s.is_gone) AS is_visited

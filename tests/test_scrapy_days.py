@@ -119,7 +119,7 @@ def test_three_hosts_over_three_days(site: Site, dsn: str) -> None:
         days = [run.started_at.date() for run in reversed(runs)]
         assert len({*days}) == 3
         assert max(days) < today
-        comparison = analysis.compare_crawls(store, days[1], days[2])
+        comparison = analysis.compare_crawls(store, str(days[1]), str(days[2]))
         changes = [each for each in comparison.changes if each.url and "news" in each.url]
         assert {(each.change, each.url, each.moved_from) for each in changes} == {
             ("changed", "http://news.example/a", None),

@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import date
 from itertools import chain, compress, islice
 from typing import Final, Literal, NamedTuple
 
@@ -56,16 +55,16 @@ class CrawlComparison(NamedTuple):
 
 def compare_crawls(
     store: Store,
-    earlier: int | date | None = None,
-    later: int | date | None = None,
+    earlier: int | str | None = None,
+    later: int | str | None = None,
     *,
     examples: int | None = None,
 ) -> CrawlComparison:
     """Compare two crawls of the collection, by default its last two ended runs.
 
-    A crawl is the number of a run, or a day, for all runs that started on it. The changes are
-    compared when they are read, in one transaction and bounded memory. ``examples`` limits for how
-    many changed pages the words are compared.
+    A crawl is the number of a run, or a label or day (``2026-11-25``), for all its runs. The
+    changes are compared when they are read, in one transaction and bounded memory. ``examples``
+    limits for how many changed pages the words are compared.
 
     Raises:
         NotFoundError: the collection has no such run.
@@ -78,9 +77,9 @@ def compare_crawls(
     return CrawlComparison(first, second, _changes(store, first, second, examples))
 
 
-def _chosen(store: Store, runs: list[RunRecord], crawl: int | date | None) -> list[RunRecord]:
+def _chosen(store: Store, runs: list[RunRecord], crawl: int | str | None) -> list[RunRecord]:
     """Return the runs of a crawl, the last one first."""
-    chosen = [run for run in runs if crawl in (run.run_id, run.started_at.date())]
+    chosen = [run for run in runs if crawl in (run.run_id, run.label, f"{run.started_at:%F}")]
     if crawl is None:
         chosen = [run for run in runs if run.ended_at is not None][:1]
     if not chosen:

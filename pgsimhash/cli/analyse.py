@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import date
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +14,6 @@ import click
 import pgsimhash
 from pgsimhash import analysis, html_reports
 from pgsimhash.cli import options, people, show, terminal
-from pgsimhash.errors import invalid_argument
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import PageFailure, SourcePage, read_pages
@@ -109,33 +107,26 @@ def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -
     show.write_page(output, html_reports.history_page, versions)
 
 
-def _as_crawl(word: str) -> int | date:
-    try:
-        return int(word) if word.isdecimal() else date.fromisoformat(word)
-    except ValueError as error:
-        raise invalid_argument(
-            f"{word!r} is neither the number of a run nor a day such as 2026-11-25"
-        ) from error
+def _as_crawl(word: str) -> int | str:
+    return int(word) if word.isdecimal() else word
 
 
 @analyse.command()
-@click.argument(
-    "earlier", metavar="[RUN|DATE]", required=False, callback=options.checked(_as_crawl)
-)
-@click.argument("later", metavar="[RUN|DATE]", required=False, callback=options.checked(_as_crawl))
+@click.argument("earlier", metavar="[RUN|LABEL|DATE]", required=False, type=_as_crawl)
+@click.argument("later", metavar="[RUN|LABEL|DATE]", required=False, type=_as_crawl)
 @options.as_csv
 @options.html_page
 @options.with_store
 def crawls(
     store: pgsimhash.Store,
-    earlier: int | date | None,
-    later: int | date | None,
+    earlier: int | str | None,
+    later: int | str | None,
     as_csv: bool,
     output: Path | None,
 ) -> None:
     """Compare what two crawls saw.
 
-    RUN is a number of `run list`, and DATE a day, for all runs that started on it; by default the
+    RUN is a number of `run list`; LABEL, or DATE as 2026-11-25, is all of its runs; by default the
     last two runs that ended. In a pipe it prints a JSON line for each page that is "changed", with
     its words if Markdown is stored, "moved" to a new URL, "new", "gone" (404 or 410), "missing",
     though the later crawl ended and visited half of the host, or "not_visited". The last line has

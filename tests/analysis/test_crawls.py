@@ -1,10 +1,10 @@
 """Two crawls compared: a site of three hosts over three days, and random crawls against a rule."""
 
+import itertools
 import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import date
 
 import pytest
 
@@ -135,8 +135,8 @@ def test_by_default_the_last_two_ended_runs(crawled: Store, dsn: str) -> None:
     killed.close()
 
 
-def test_days_stand_for_all_runs_of_the_day(crawled: Store, dsn: str) -> None:
-    days = [date(2026, 11, 24 + n) for n in range(1, 4)]
+def test_days_and_labels_stand_for_all_their_runs(crawled: Store, dsn: str) -> None:
+    days = [f"2026-11-{24 + n}" for n in range(1, 4)]
     assert listed(compare_crawls(crawled, *days[:2]).changes) == FIRST_TO_SECOND
     # The site in two runs, the second of which visits what the first one left.
     rest = [SourcePage(f"https://b.example/{n}", text(f"b{n}")) for n in (1, 2, 3)]
@@ -144,21 +144,38 @@ def test_days_stand_for_all_runs_of_the_day(crawled: Store, dsn: str) -> None:
     run_sql(
         dsn, "UPDATE pgsimhash.runs SET started_at = timestamptz '2026-11-26' WHERE label = 'rest'"
     )
-    found = compare_crawls(crawled, *days[:2])
-    assert [run.label for run in found.later] == ["rest", "day 2"]
-    kinds = {change.change: change.pages for change in found.changes}
-    assert "not_visited" not in kinds
-    assert kinds["unchanged"] == 8
+    run_sql(dsn, "UPDATE pgsimhash.runs SET label = 'second' WHERE label IN ('rest', 'day 2')")
+    for crawls in (days[:2], ("day 1", "second")):
+        found = compare_crawls(crawled, *crawls)
+        assert [run.run_id for run in found.later] == [4, 2]
+        kinds = {change.change: change.pages for change in found.changes}
+        assert "not_visited" not in kinds
+        assert kinds["unchanged"] == 8
 
 
 def test_only_crawls_that_exist(crawled: Store) -> None:
-    for crawls in ((7, 2), (1, date(2020, 1, 1)), (None, 1)):
+    for crawls in ((7, 2), (1, "2020-01-01"), ("day 9", 2), (None, 1)):
         with pytest.raises(NotFoundError, match="pgsimhash run list --collection site"):
             compare_crawls(crawled, *crawls)
     assert listed(compare_crawls(crawled, 2, 2).changes) == [("unchanged", None, None)]
     # An undo forgets the run.
     crawled.undo_run(2)
     assert [run.run_id for run in compare_crawls(crawled).earlier] == [1]
+
+
+def test_urls_of_one_address_are_one_page(dsn: str) -> None:
+    with connect(dsn, collection="site", create=True) as store:
+        store.set_policy("shop.example", ignore_parameters="sid")
+    for day in (1, 2):
+        articles = {"same": text("same"), "price": text("price", *["fell"] * (day > 1))}
+        urls = {f"https://shop.example/{name}?sid={day}": html for name, html in articles.items()}
+        crawl(dsn, itertools.starmap(SourcePage, urls.items()), f"day {day}")
+    with connect(dsn, collection="site") as store:
+        changes = compare_crawls(store).changes
+        assert listed(changes) == [
+            ("changed", "shop.example/price?sid=2", None),
+            ("unchanged", None, None),
+        ]
 
 
 def test_texts_are_compared_as_far_as_they_are_kept_and_requested(dsn: str, crawled: Store) -> None:
