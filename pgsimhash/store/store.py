@@ -317,9 +317,11 @@ class Store(Maintenance):
         url: str,
         html: str | BytesLike,
         *,
+        charset: str | None = None,
         fetched_at: datetime | None = None,
         etag: str | None = None,
         last_modified: str | None = None,
+        noindex: bool = False,
         max_bytes: int = MAX_BYTES,
         markdown: bool = False,
         **options: Unpack[MatchOptions],
@@ -329,15 +331,18 @@ class Store(Maintenance):
         Args:
             url: the page's absolute URL.
             html: the page; bytes are decoded like in a browser.
+            charset: the charset of its ``Content-Type`` header.
             fetched_at: when it was fetched, by default now.
             etag: the header of its response, for :meth:`request_headers`.
             last_modified: the header of its response, likewise.
+            noindex: whether its ``X-Robots-Tag`` says so.
             max_bytes: larger pages fail.
             markdown: whether the verdict has the main content as Markdown, even if the collection
                 does not store it.
             options: settings that override those of the policies and the collection.
         """
-        page = page_of(url, html, fetched_at, etag=etag, last_modified=last_modified)
+        headers = {"etag": etag, "last_modified": last_modified, "noindex": noindex}
+        page = page_of(url, html, fetched_at, charset=charset, **headers)
         (item,) = self._read([page], options, markdown, max_bytes=max_bytes)
         return self._verdict_of(item, options)
 
@@ -447,13 +452,14 @@ class Store(Maintenance):
         url: str,
         html: str | BytesLike,
         *,
+        charset: str | None = None,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
         markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and store nothing."""
-        page = page_of(url, html, fetched_at)
+        page = page_of(url, html, fetched_at, charset=charset)
         (item,) = self._read([page], options, markdown, max_bytes=max_bytes)
         return self._verdict_of(item, options, dry_run=True)
 
@@ -516,9 +522,9 @@ class Store(Maintenance):
     def start_run(self, label: str) -> int:
         """Start a run with a label for everything that is added from now on, and return its id.
 
-        It ends with the next one, and when the store is closed without an error. Without it, each
-        call of :meth:`ingest_many` or :meth:`add_pages` is a run, which ends when its iterator is
-        exhausted, and single pages belong to no run.
+        It ends with the next one, and when the store is closed without an error; over your idle
+        connection, by ``pgsimhash.end_run`` in SQL. Without it, each call of :meth:`ingest_many` or
+        :meth:`add_pages` is a run that ends with its iterator, and single pages belong to no run.
         """
         return self._ingest.start_run(label)
 

@@ -11,6 +11,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, connect
 from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
+from pgsimhash.sources import SourcePage
 from tests.database import run_sql
 from tests.refusals import because
 from tests.store.content import page_at
@@ -76,6 +77,20 @@ def test_a_url_that_redirects_is_due_as_the_pages_to_which_it_leads(store: Store
     store.add_page(f"{c}2", 1 << 50)
     assert not store.should_fetch(b)
     assert store.delete_collection() == 3
+
+
+def test_the_headers_of_one_page_count_as_in_a_stream(store: Store, dsn: str) -> None:
+    url, charset = "https://a.example/", "iso-8859-5"
+    words = "слова без заголовка читаются иначе если сервер назвал другую кодировку страницы"
+    html = f"<p>{words}, таких слов никто не поймёт".encode("koi8-r")
+    (streamed,) = store.ingest_many([SourcePage(url, html, charset, noindex=True)])
+    for verdict in (
+        store.decide(f"{url}b", html, charset=charset),
+        store.ingest(f"{url}b", html, charset=charset, noindex=True),
+    ):
+        assert (verdict.simhash, verdict.reason) == (streamed.simhash, "same_bytes")
+    assert store.decide(f"{url}c", html).simhash != streamed.simhash
+    assert run_sql(dsn, "SELECT noindex FROM pgsimhash.pages") == [(True,), (True,)]
 
 
 def test_a_near_page_has_its_url_and_time(store: Store) -> None:
