@@ -67,7 +67,6 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("README.md", "store.near_pages(", [r"https://example.com/tide-pools new True None",
         r"https://example.com/tide-pools-print duplicate False https://example.com/tide-pools",
         r"0 https://example.com/tide-pools-print .+", r"\d https://example.com/tide-pools .+"]),
-    ("crawlers.md", "store.should_fetch(", ["unknown, or last seen a week ago", "worth keeping"]),
     ("search.md", "store.near_pages(", [r"\d https://example.com/tide-pools-print .+",
         r"\d https://example.com/tide-pools-redesign .+"]),
     ("crawlers.md", "urlopen", [r"keep file://.+\.html"] * 8),
