@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import chain, compress, islice
 from typing import Final, Literal, NamedTuple
 
@@ -55,14 +56,14 @@ class CrawlComparison(NamedTuple):
 
 def compare_crawls(
     store: Store,
-    earlier: int | str | None = None,
-    later: int | str | None = None,
+    earlier: int | str | date | None = None,
+    later: int | str | date | None = None,
     *,
     examples: int | None = None,
 ) -> CrawlComparison:
     """Compare two crawls of the collection, by default its last two ended runs.
 
-    A crawl is the number of a run, or a label or day (``2026-11-25``), for all its runs. The
+    A crawl is the number of a run, or for all its runs a label or a day (also ``2026-11-25``). The
     changes are compared when they are read, in one transaction and bounded memory. ``examples``
     limits for how many changed pages the words are compared.
 
@@ -77,9 +78,10 @@ def compare_crawls(
     return CrawlComparison(first, second, _changes(store, first, second, examples))
 
 
-def _chosen(store: Store, runs: list[RunRecord], crawl: int | str | None) -> list[RunRecord]:
+def _chosen(store: Store, runs: list[RunRecord], crawl: int | str | date | None) -> list[RunRecord]:
     """Return the runs of a crawl, the last one first."""
-    chosen = [run for run in runs if crawl in (run.run_id, run.label, f"{run.started_at:%F}")]
+    asked = crawl if isinstance(crawl, int) else str(crawl)
+    chosen = [run for run in runs if asked in (run.run_id, run.label, f"{run.started_at:%F}")]
     if crawl is None:
         chosen = [run for run in runs if run.ended_at is not None][:1]
     if not chosen:

@@ -5,6 +5,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import date
 
 import pytest
 
@@ -145,7 +146,7 @@ def test_days_and_labels_stand_for_all_their_runs(crawled: Store, dsn: str) -> N
         dsn, "UPDATE pgsimhash.runs SET started_at = timestamptz '2026-11-26' WHERE label = 'rest'"
     )
     run_sql(dsn, "UPDATE pgsimhash.runs SET label = 'second' WHERE label IN ('rest', 'day 2')")
-    for crawls in (days[:2], ("day 1", "second")):
+    for crawls in (days[:2], map(date.fromisoformat, days[:2]), ("day 1", "second")):
         found = compare_crawls(crawled, *crawls)
         assert [run.run_id for run in found.later] == [4, 2]
         kinds = {change.change: change.pages for change in found.changes}
