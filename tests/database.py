@@ -48,10 +48,13 @@ def let(dsn: str, settings_: Mapping[str, str]) -> None:
 def end_others(dsn: str, but: Sequence[int] = ()) -> None:
     """Terminate all connections to the database, or all but some, like a stopping server."""
     statement = (
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+        "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)"
     )
-    run_sql(dsn, statement, [list(but)])
+    pids = [pid for pid, _ in run_sql(dsn, statement, [list(but)])]
+    # With a timeout, pg_terminate_backend() waits 100 ms for each.
+    left = "SELECT pid FROM pg_stat_activity WHERE pid = ANY (%s)"
+    wait_until(lambda: not run_sql(dsn, left, [pids]))
 
 
 _WAITING = (

@@ -38,10 +38,10 @@ def python(
 
 
 def wait_until(happened: Callable[[], bool]) -> None:
-    for _ in range(2400):
+    for _ in range(12_000):
         if happened():
             return
-        time.sleep(0.05)
+        time.sleep(0.01)
     pytest.fail("it does not happen")
 
 
