@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
+import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 from sqlalchemy import event
 
 from pgsimhash import NoServerError, Store, StoreError, connect, connect_async
+from pgsimhash.store import session
 from tests.database import end_others, run_sql
 from tests.programs import wait_until
 from tests.refusals import because
@@ -17,6 +21,36 @@ from tests.store.connect.conftest import OWN, Opened, behind_proxy, engine_of, l
 from tests.store.content import content
 
 PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_FIRST_PAUSE", 0.005)
+
+
+@contextmanager
+def raising_at_a_lock(raised: type[BaseException], dsn: str) -> Iterator[None]:
+    """Raise it in the block, from a signal, as soon as a statement of it waits for a lock."""
+    ((began,),) = run_sql(dsn, "SELECT clock_timestamp()")
+
+    def handler(*_: object) -> None:
+        raise raised
+
+    def alarm() -> None:
+        waits = "wait_event_type = 'Lock' AND query_start > %s AND datname = current_database()"
+        statement = f"SELECT count(*) FROM pg_stat_activity WHERE {waits}"
+        wait_until(lambda: run_sql(dsn, statement, [began]) == [(1,)])
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    waiting = threading.Thread(target=alarm)
+    waiting.start()
+    try:
+        with pytest.raises(raised):
+            yield
+    finally:
+        waiting.join()
+        signal.signal(signal.SIGALRM, before)
 
 
 class TestLostConnections:
@@ -45,20 +79,12 @@ class TestLostConnections:
     ) -> None:
         """Like Celery's soft time limit."""
 
-        def handler(*_: object) -> None:
-            raise raised
-
         store = opened.store
-        before = signal.signal(signal.SIGALRM, handler)
         with psycopg.connect(dsn) as other:
             other.execute("LOCK pgsimhash.pages, pgsimhash.collections")
-            try:
-                for ask in (lambda: store.get("https://a.example/"), store.status):
-                    signal.setitimer(signal.ITIMER_REAL, 0.3)
-                    with pytest.raises(raised):
-                        ask()
-            finally:
-                signal.signal(signal.SIGALRM, before)
+            for ask in (lambda: store.get("https://a.example/"), store.status):
+                with raising_at_a_lock(raised, dsn):
+                    ask()
         assert store.get("https://a.example/") is None
         assert [one.kind for one in store.add_pages(PAGES, distance=0)] == ["new"] * 20
         assert len(content(dsn, "default")) == 20
@@ -101,7 +127,7 @@ def test_a_server_that_restarts_is_waited_for(dsn: str, kind: str, asynchronous:
         list(store.add_pages(PAGES[:5], distance=0))
         between.refusing = True
         end_others(dsn)
-        back = threading.Timer(1.5, setattr, (between, "refusing", False))
+        back = threading.Timer(0.3, setattr, (between, "refusing", False))
         back.start()
         assert [one.kind for one in store.add_pages(PAGES[5:], distance=0)] == ["new"] * 15
         back.join()
@@ -194,21 +220,13 @@ class TestInterruptedClose:
     """It closes the connections."""
 
     def test_while_it_ends_a_run(self, dsn: str) -> None:
-        def handler(*_: object) -> None:
-            raise KeyboardInterrupt
-
         store = connect(dsn)
         store.start_run("mine")
         store.add_page(*PAGES[0])
-        before = signal.signal(signal.SIGALRM, handler)
         with psycopg.connect(dsn) as other:
             other.execute("LOCK pgsimhash.runs")
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 0.3)
-                with pytest.raises(KeyboardInterrupt):
-                    store.close()
-            finally:
-                signal.signal(signal.SIGALRM, before)
+            with raising_at_a_lock(KeyboardInterrupt, dsn):
+                store.close()
             wait_until(lambda: is_disconnected(dsn))
 
     def test_while_it_ends_processes(self, dsn: str) -> None:
