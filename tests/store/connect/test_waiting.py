@@ -44,7 +44,7 @@ def held(filled: str) -> Iterator[psycopg.Connection]:
 def test_all_writes_time_out_and_say_for_which_collection(
     held: psycopg.Connection, dsn: str
 ) -> None:
-    with connect(with_setting(dsn, "lock_timeout=100ms")) as store:
+    with connect(with_setting(dsn, "lock_timeout=20ms")) as store:
         assert store.has_near(7)
         for name, change in CHANGES.items():
             with pytest.raises(StoreError, check=because("locked")) as raised:
@@ -65,6 +65,10 @@ def test_a_long_wait_logs_how_to_find_the_holder(held: psycopg.Connection, dsn: 
             holders.extend(run_sql(dsn, query.removesuffix(" tells for whom")))
             held.rollback()
 
+    name = "'pgsimhash._lock_collections_1(integer[], integer)'::regprocedure"
+    ((function,),) = run_sql(dsn, f"SELECT pg_get_functiondef({name})")
+    assert function.count("piece interval := least(interval '5 s', patience)") == 1
+    run_sql(dsn, function.replace("interval '5 s'", "interval '1 s'"))
     told: list[logging.LogRecord] = []
     holders: list[tuple[object, ...]] = []
     release = Release(logging.WARNING)
@@ -78,7 +82,7 @@ def test_a_long_wait_logs_how_to_find_the_holder(held: psycopg.Connection, dsn: 
         logging.getLogger("pgsimhash").removeHandler(release)
     (record,) = told
     assert record.levelno == logging.WARNING
-    assert record.getMessage().startswith('waiting 5 s for collection "default"; SELECT')
+    assert record.getMessage().startswith('waiting 1 s for collection "default"; SELECT')
     assert holders == [([held.info.backend_pid],)]
 
 
@@ -144,7 +148,7 @@ def test_statements_respect_the_statement_timeout(dsn: str) -> None:
         async with await connect_async(limited) as store:
             await store.find(7)
 
-    limited = with_setting(dsn, "statement_timeout=300ms")
+    limited = with_setting(dsn, "statement_timeout=150ms")
     calls = {**LOOKUPS}
     calls["asynchronous"] = lambda _: asyncio.run(find())
     with connect(dsn) as unlimited:
