@@ -108,7 +108,7 @@ class Worker:
                 process.kill()
         # The start does not count for the deadline of a message.
         if not own_end.poll(START_SECONDS):
-            raise TimeoutError(f"it did not start within {START_SECONDS} seconds")
+            raise no_process(TimeoutError(f"it did not start within {START_SECONDS} seconds"))
         own_end.recv()
         return running
 

@@ -83,10 +83,10 @@ def test_a_page_that_kills_its_process_fails_alone() -> None:
 def test_a_page_that_takes_too_long_fails_alone(jobs: int) -> None:
     pages = [page(number, "hang" if number in (3, 20) else None) for number in range(30)]
     slow = {3: "too_slow", 20: "too_slow"}
-    assert failures(pages, jobs, HANGING, page_seconds=0.5) == slow
-    (alone,) = extract_many(pages[3:4], 1, HANGING, page_seconds=0.5)
+    assert failures(pages, jobs, HANGING, page_seconds=0.3) == slow
+    (alone,) = extract_many(pages[3:4], 1, HANGING, page_seconds=0.3)
     assert isinstance(alone, PageFailure)
-    assert alone.detail == "the page takes more than 0.5 s to read (page_seconds)"
+    assert alone.detail == "the page takes more than 0.3 s to read (page_seconds)"
 
 
 @pytest.mark.parametrize(("seconds", "away"), [(60, True), (math.inf, False), (None, False)])
@@ -179,7 +179,7 @@ def readers() -> list[psutil.Process]:
 def test_killed_or_stopped_processes_lose_no_page(harm: Callable[[psutil.Process], None]) -> None:
     pages = [page(number) for number in range(60)]
     made: list[PageRecord | PageFailure] = []
-    for item in extract_many(pages, jobs=2, page_seconds=2):
+    for item in extract_many(pages, jobs=2, page_seconds=1):
         if len(made) in (5, 25):
             for process in readers():
                 harm(process)
