@@ -124,10 +124,9 @@ def fresh_database(server_dsn: str, template: str = "template0") -> Iterator[str
         copied = "STRATEGY FILE_COPY" if connection.info.server_version >= 150000 else ""
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} {}")
         connection.execute(statement.format(name, sql.Identifier(template), sql.SQL(copied)))
-    try:
-        yield conninfo.make_conninfo(server_dsn, dbname=name.as_string().strip('"'))
-    finally:
-        with psycopg.connect(server_dsn, autocommit=True) as connection:
+        try:
+            yield conninfo.make_conninfo(server_dsn, dbname=name.as_string().strip('"'))
+        finally:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
