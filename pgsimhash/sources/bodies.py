@@ -24,15 +24,13 @@ _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNOR
 def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers.
 
-    Return also whether all of the page is there. The packed data of another one ends early.
+    Return also whether all of the page is there. Otherwise its data ends early.
     """
     names = [name.partition(";")[0].strip() for name in f"{encoding},{transfer}".lower().split(",")]
-    if "chunked" in names:
-        body = _unchunked(body)
+    body, is_whole = _unchunked(body) if "chunked" in names else (body, True)
     names = [name for name in names if name not in ("", "chunked")]
     if len(names) > _ENCODINGS_MAX:
         raise PageError("unreadable", f"it has {len(names):,} content encodings")
-    is_whole = True
     try:
         for name in reversed(names or ["none"]):
             body, is_finished = _decoded(body, name, max_bytes)
@@ -47,19 +45,19 @@ def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tu
         raise
 
 
-def _unchunked(body: bytes) -> bytes:
-    """Return the content of chunks without a trailer; a body without chunks is unchanged."""
+def _unchunked(body: bytes) -> tuple[bytes, bool]:
+    """Return the content of chunks, or a body without any, and whether the last one is whole."""
     data: list[bytes] = []
     at = 0
     while chunk := _CHUNK.match(body, at):
         end = chunk.end() + int(chunk[1], 16)
         if end == chunk.end():
-            return b"".join(data)
+            return b"".join(data), True
         if body[end : end + 2] not in (b"\r\n", b"\r", b""):
             break
         data.append(body[chunk.end() : end])
         at = end + 2
-    return b"".join([*data, body[at:]])
+    return b"".join([*data, body[at:]]), at <= len(body) + 2
 
 
 def _decoded(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
