@@ -128,7 +128,7 @@ static Status begin(void *state, const Node *node) {
     Status status = is_hidden(node);
     if (status == UNSUPPORTED) return UNSUPPORTED;
     /* As in look_at() of outline.c. */
-    if (!(tag->flags & TAG_EMPTY) && (status == DONE || tag->flags & TAG_PLAIN)) {
+    if (status == DONE && !(tag->flags & TAG_EMPTY)) {
         if (walk->element == entered_count(walk->page)) return UNSUPPORTED;
         if (walk->marks[walk->element++] == 2) status = HIDDEN;
         if (status == HIDDEN) skip_element(walk);

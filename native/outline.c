@@ -97,7 +97,7 @@ static Status look_at(Walk *walk, const Node *node, const Tag *tag, bool is_bloc
     if (tag->flags & (TAG_NEVER_TEXT | TAG_EMPTY)) return HIDDEN;
     if (is_block && element_count(walk->page) <= NAMED_MAX)
         return names_of(node, walk->tables, walk->page, &block->names, &block->first);
-    return tag->flags & TAG_PLAIN ? DONE : is_hidden(node);
+    return is_hidden(node);
 }
 
 /* Whether a link is to a telephone number. */

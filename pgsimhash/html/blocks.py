@@ -168,7 +168,6 @@ BLOCK: Final = words(
 )
 # The tags in cells of layout tables; data tables without header cells never have them.
 CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
-_PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
 _EMPTY: Final = words("br img input link meta")
 NAMED_MAX: Final = 50_000  # how many block elements are classified by their attributes
 
@@ -301,7 +300,7 @@ def outline(body: HtmlElement) -> Outline:
             if tag not in NEVER_TEXT and tag not in _EMPTY:
                 if is_block and len(elements) <= NAMED_MAX:
                     named = names_of(node)
-                elif tag in _PLAIN or not is_hidden(node):
+                elif not is_hidden(node):
                     named = UNNAMED
             goes_on = goes_on and not is_block
             if named is None:

@@ -51,7 +51,8 @@ def test_a_block_is_a_run_of_text_between_two_tags_of_blocks(html: str, blocks: 
 
 @pytest.mark.parametrize("hidden", [
     "<div hidden>", "<div style='color: red; display : none'>", "<span style='visibility:hidden'>",
-    "<span hidden=''>", "<script>", "<noscript>", "<template>", "<textarea>", "<button>", "<title>",
+    "<span hidden=''>", "<i hidden>", "<font style='display:none'>", "<label hidden>", "<title>",
+    "<script>", "<noscript>", "<template>", "<textarea>", "<button>",
 ])  # fmt: skip
 def test_hidden_content_is_not_text(hidden: str) -> None:
     name = hidden.strip("<>").split()[0]
