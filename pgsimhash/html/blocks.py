@@ -47,7 +47,7 @@ def storable(text: str | None) -> str:
 NEVER_TEXT: Final = words(
     "script style template iframe object embed applet canvas audio video input button select"
     " textarea datalist head title noscript noembed noframes frameset defs symbol metadata desc"
-    " annotation annotation-xml"
+    " annotation annotation-xml mphantom clippath mask pattern marker meter progress amp-ad"
 )
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")

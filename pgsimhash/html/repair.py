@@ -44,14 +44,17 @@ _XML_DECLARATION: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\s")
 _CDATA: Final = b"<![CDATA["
 _FOREIGN: Final = re.compile(rb"<(/?)(?:svg|math)\b", re.IGNORECASE)
 
+_DRAWINGS: Final = ("svg", "math")
 # The start tags that end a drawing, and the elements in it that contain HTML (13.2.6.5).
 _ENDS_DRAWING: Final = words(
     "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li"
     " listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
 )
-_HTML_IN_DRAWING: Final = words("foreignobject desc title")
+_HTML_IN_DRAWING: Final = words("foreignobject desc title mi mo mn ms mtext annotation-xml")
 
-_REPAIRED: Final = words("button dialog embed ins math noscript object select svg template")
+_REPAIRED: Final = words(
+    "applet button dialog embed ins math noscript object select svg switch template tspan"
+)
 # Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
 _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open",)}
 
@@ -151,31 +154,37 @@ def repair(root: HtmlElement) -> None:
     copies: list[HtmlElement] = []
     ended = set[HtmlElement]()
     for element in list(root.iter(*_REPAIRED)):
-        if element.tag == "svg":
-            if element not in ended:
-                _end_drawing(element, ended)
+        if element.tag in _DRAWINGS and element not in ended:
+            _end_drawing(element, ended)
+        if element.tag == "tspan":
+            if element.get("x"):  # It is drawn at a place of its own.
+                element.tail = f" {storable(element.tail)}"
+        elif element.tag == "switch":
+            # A browser draws its first element.
+            for other in element[1:]:
+                other.tag = "desc"
         elif element.tag == "button":
-            if _is_text(element):
+            if _is_word(element):
+                element.tag = "span"
+            elif _is_text(element):
                 element.tag = "div"
                 element.set("aria-expanded", "")  # it stays what opens something
         elif element.tag == "noscript":
             copies.append(element)
-        elif element.tag in ("object", "select"):
+        elif element.tag in ("applet", "object", "select"):
             # Browsers without the plug-in show the text in it; a select may lack its end tag.
             if next(element.iter(*_PARAGRAPHS), None) is not None:
                 element.tag = "div"
         elif element.tag == "embed":
             # It has no end tag, so what the parser puts into it is behind it.
-            if element.text or len(element):
-                element.tag = "span"
+            element.tag = "span"
         elif element.tag == "ins":
             # An advertisement is a block, whose names count.
             if "adsbygoogle" in element.get("class", ""):
                 element.tag = "div"
-        elif element.tag == "math":
-            if _is_copy(element):
-                element.tag = "annotation"
-        elif any(element.get(name) is not None for name in _SHOWS[str(element.tag)]):
+        elif element.tag == "math" and _is_copy(element):
+            element.tag = "annotation"
+        elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
             element.tag = "div"
     _show_copies(root, copies[:_COPIES_MAX])
 
@@ -217,7 +226,7 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
     for _, first in walker:
         if first.tag in _ENDS_DRAWING:
             break
-        if first.tag == "svg":
+        if first.tag in _DRAWINGS:
             ended.add(first)
         elif first.tag in _HTML_IN_DRAWING:
             walker.skip_subtree()
@@ -235,6 +244,15 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
         element.tail = storable((element.tail or "") + "".join(texts))
     for element in reversed(after):
         svg.addnext(element)
+
+
+def _is_word(button: HtmlElement) -> bool:
+    """Return whether a button is a word of a sentence, such as a term that it explains."""
+    around, before = button.getparent(), button.getprevious()
+    if around is None or around.tag != "p" or not button.tail or not button.tail[0].isspace():
+        return False
+    text = around.text if before is None else before.tail
+    return bool(tokenize(text or "") and tokenize(button.tail))
 
 
 def _is_text(button: HtmlElement) -> bool:

@@ -58,7 +58,10 @@ def faq(question: str, answer: str) -> str:
     f"{NAV}<div hidden>{STORY}</div><div hidden><p>It was sent.</p></div>",
     f"<x-a><template shadowrootmode=open><x-b><template shadowroot=open>{STORY}</template></x-b>",
     f"<noscript><p>Please enable JavaScript.</p></noscript>{NAV}<noscript>{STORY}</noscript>",
-    f"<object data=/a.swf>{STORY}</object>", f"<p>Boats</p><embed src=/a.swf>{STORY}",
+    f"<svg><switch><foreignObject>{STORY}</foreignObject><text>No HTML</text></switch></svg>",
+    f"<math><mi>a</mi><annotation>b{STORY}", f"<math><mtext><span>a</span></mtext></math>{STORY}",
+    f"<applet code=a>{STORY}</applet>", f"<object data=/a.swf>{STORY}</object>",
+    f"<p>Boats</p><embed src=/a.swf>{STORY}",
     f"<object data=/a.swf><param name=a><embed src=/a.swf>{STORY}</object>",
     f"<svg><text><![CDATA[{' '.join(SENTENCES)}]]></text></svg>",
     f"<svg><foreignObject>{STORY}</foreignObject></svg>",
@@ -129,6 +132,10 @@ def test_short_titles_of_what_they_open_are_text(title: str) -> None:
         "iframe src='/a' ", "template", "noscript", "video src=/a ", "canvas", "div hidden",
         "span style='display: none' ", "noembed", "noframes",
     )),
+    "<svg><mask><text>a</text></mask><clipPath><text>b</text></clipPath></svg>",
+    "<svg><switch><path/><a><text>Text is not SVG - cannot display</text></a></switch></svg>",
+    "<meter>six</meter><progress>all</progress><math><mphantom>x</mphantom></math>",
+    f"<amp-ad>{SENTENCES[7]}</amp-ad>",
     "<noembed>Get a <b>player</b></noembed>", "<noframes>Get a browser</noframes>",
 ])  # fmt: skip
 def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
@@ -307,6 +314,8 @@ def test_a_formula_is_read_once(formula: str) -> None:
 @pytest.mark.parametrize(("inline", "markdown"), [
     ("un<x-y>believ</x-y>able", "unbelievable"),
     ("<big>one</big> <acronym>BBC</acronym>", "one BBC"),
+    ("the <button class=term>tide</button> table", "the tide table"),
+    ("<svg><tspan x=0>one</tspan><tspan x=0>t<tspan>wo</tspan></tspan></svg>", "one two"),
     ("<ruby>東京<rp>(</rp><rt>Tokyo</rt><rp>)</rp></ruby>", "東京(Tokyo)"),
     ("<fancy-word>a <b>day</b></fancy-word>", "a **day**"), ("Donau<wbr>dampf", "Donaudampf"),
 ])  # fmt: skip
