@@ -168,7 +168,8 @@ static Status add_names(Names *names, const uint8_t *text, size_t size) {
         for (size_t i = 0; i < length; i++) word[before + i] = at[i] | 32;
         const Table *known = &names->tables->names;
         if (before && !(names->some & NAME_TOPIC))
-            names->some |= (uint32_t)table_get(known, word, before + length, 0) & NAMED_NOTE;
+            names->some |= (uint32_t)table_get(known, word, before + length, 0) &
+                           (NAMED_NOTE | NAMED_APART | NAMED_BELOW);
         Status status = add_name(names, word + before, length);
         if (status != DONE) return status;
         memmove(word, word + before, length);

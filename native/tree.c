@@ -56,6 +56,13 @@ static Status find_siblings(Page *page, Arena *arena) {
 
 /* ---- _inherit() ---- */
 
+/* The nearest element around one that has more words, or the page. */
+static int32_t larger_around(const Element *elements, const Element *element) {
+    int32_t around = element->parent;
+    while (around && elements[around].words == element->words) around = elements[around].parent;
+    return around;
+}
+
 /* The features of an element by its names and tags; `before`: the unlinked words of the paragraphs
  * before it. */
 static void read_names(const Element *elements, const Element *element, double before,
@@ -79,7 +86,7 @@ static void read_names(const Element *elements, const Element *element, double b
         levels[IN_ARTICLE] = (flags & IS_ARTICLE) != 0;
     }
     if (names & NAMED_APART) {
-        double prose = elements[element->parent].prose;
+        double prose = elements[larger_around(elements, element)].prose;
         double here = 1.0 / (1.0 + pow(20.0 / larger(prose, 1.0), 4.0));
         if (names & NAMED_BELOW) {
             double inside = element->words - element->linked;
@@ -107,8 +114,7 @@ static int32_t place_of_note(const Element *elements, const Element *element) {
     if (!(is_note || is_aside)) return 0;
     for (size_t side = 0; side < sizeof sides / sizeof *sides; side++)
         if (elements[around].levels[sides[side]] > 0.5) return 0;
-    while (is_note && around && elements[around].words == element->words)
-        around = elements[around].parent;
+    around = larger_around(elements, element);
     return is_note && around ? around : 1;
 }
 

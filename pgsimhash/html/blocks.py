@@ -116,7 +116,9 @@ _NAMES: Final = {
         " trending outbrain taboola promo promos promoted promotion advertorial adsbox adbox"
         " werbeblock werbebanner reklama reklame advertentie advads quads ezoic adthrive mediavine"
         " raptive revcontent mgid teads inread anuncio anuncios pubblicita publicidade mailchimp"
-        " upsell upsells pum"
+        " upsell upsells pum adwrap adunit adunits adspace adcontainer adrotate googlead googleads"
+        " zergnet paidcontent partnercontent brandcontent brandedcontent reklam annons annonse"
+        " patrocinado sponsorizzato gesponsert gesponsord optin"
     ),
     # The same below an article, in an element beside it.
     Named.APART | Named.BELOW: (
@@ -134,16 +136,16 @@ _NAMES: Final = {
         " abstract preamble hinweis warnung achtung vorspann einleitung korrektur berichtigung"
         " nachtrag ingress chapo chapeau encadre avertissement rectificatif aviso nota advertencia"
         " correccion entradilla sommario occhiello rettifica avviso admonitionblock hatnote ambox"
-        " role=note role=doc-notice role=doc-tip role=doc-abstract role=doc-introduction"
-        " role=doc-errata"
+        " retraction addendum disclosure footnote footnotes role=note role=doc-notice role=doc-tip"
+        " role=doc-abstract role=doc-introduction role=doc-errata"
     ),
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
     Named.SHORT | Named.WITH_SHORT: (
         "ad ads share shares sharing sidebar social follow sharebar socials sharedaddy addtoany"
-        " teilen partager compartir condividi"
+        " teilen partager compartir condividi adv affiliate cta dfp mpu pub"
     ),
     Named.WITH_SHORT: (
-        "area article banner bar block body bottom box button buttons container content div dfp"
+        "area article banner bar block body bottom box button buttons container content div"
         " background in mid wp"
         " desktop entry frame google gpt icon icons inline item label leaderboard left link links"
         " list media middle mobile native page placement placeholder post right section slot space"
@@ -416,8 +418,9 @@ def _flags_of_name(parts: list[str]) -> int:
     some, each, before = 0, ~0, ""
     for part in parts:
         flags = _FLAGS.get(part, 0)
-        # "info-box" is an infobox.
-        some, each = some | flags | _FLAGS.get(before + part, 0) & Named.NOTE, each & flags
+        # "info-box" is an infobox, "pop-up" a popup.
+        together = _FLAGS.get(before + part, 0) & (Named.NOTE | Named.APART | Named.BELOW)
+        some, each = some | flags | together, each & flags
         before = part
         if flags & Named.TOPIC:
             break

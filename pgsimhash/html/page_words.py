@@ -328,9 +328,15 @@ def _place_of_note(element: Element) -> int:
     is_aside = element.tag == "aside" and not flags
     if not (is_note or is_aside) or max(around.levels[name] for name in _SIDES) > 0.5:
         return 0
-    while is_note and around.place and around.words == element.words:
+    return max(_larger(element).place, 1) if is_note else 1
+
+
+def _larger(element: Element) -> Element:
+    """Return the nearest element around one that has more words, or the page."""
+    around = element.parent
+    while around.place and around.words == element.words:
         around = around.parent
-    return max(around.place, 1) if is_note else 1
+    return around
 
 
 def _levels(element: Element, page: Element, before: int) -> dict[str, float]:
@@ -358,7 +364,7 @@ def _levels(element: Element, page: Element, before: int) -> dict[str, float]:
             "in_article": float(tag == "article"),
         }
     if flags & Named.APART:
-        here = 1.0 / (1.0 + (20.0 / max(element.parent.prose, 1)) ** 4)
+        here = 1.0 / (1.0 + (20.0 / max(_larger(element).prose, 1)) ** 4)
         if flags & Named.BELOW:
             # Below an article, or much less text than the rest of the page.
             inside = element.words - element.linked

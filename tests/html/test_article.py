@@ -273,7 +273,8 @@ def story(before: str = "", between: str = "", behind: str = "", title: str = "T
     "<p class=chapo>{}</p>", "<div id=berichtigung><p>{}</p></div>",
     "<div class='c-info-box x'>{}</div>", "<aside id=callOut>{}</aside>",
     "<p class=sub_title>{}</p>", "<div class=admonitionblock>{}</div>",
-    "<table class='plain ambox'><tr><td>{}</table>",
+    "<table class='plain ambox'><tr><td>{}</table>", "<div class=disclosure><p>{}</p></div>",
+    "<div class=post-addendum>{}</div>", "<div class=footnotes><ol><li>{}</ol></div>",
 ])  # fmt: skip
 def test_notes_of_an_article_are_shown_wherever_they_are(box: str) -> None:
     note = box.format(NOTE)

@@ -144,6 +144,9 @@ PARTS = sorted(words(
     " socials-share teilen partager-article compartir-box jp-relatedposts yarpp-related"
     " verwandte-artikel aehnliche-artikel articulos-relacionados kommentarbereich kommentar-liste"
     " leserkommentare empfehlungen anuncios-top mailchimp-form cmplz-manage tarteaucitron"
+    " adwrap adUnit dfp-slot googlead paid-content partnerContent branded-content zergnet mpu"
+    " affiliate-box pub-box pub adv-content ad-space reklam annons-box patrocinado sponsorizzato"
+    " gesponsert-text gesponsord optin-box cta-box pop-up-text adrotate"
 ))  # fmt: skip
 TOPICS = sorted(words(
     "category-kommentare category-cookies tag-cookies tag-newsletter cat-comments"
@@ -156,7 +159,8 @@ TOPICS = sorted(words(
     " page-template-newsletter page-id-cookies kategorie-werbung rubrik-kommentare postid-ads"
     " rubrique-commentaires categorie-publicite etiqueta-publicidad categoria-comentarios"
     " schlagwort-anzeigen no-sidebar comments-closed product_cat-promo stellenanzeige"
-    " header"
+    " header pub-date public-content affiliate-marketing-guide paid-leave partner brand-story"
+    " adventure adv-search"
 ))  # fmt: skip
 
 
@@ -178,7 +182,7 @@ def test_a_named_part_within_a_story_does_not_count_and_one_around_it_does() -> 
     story = [f"<p>{Stream(1).words(60)}</p>"] * 3
     advert = Stream(2).words(40)
     for name in PARTS:
-        part = f'<div class="{name}"><p>{advert}</p></div>'
+        part = f'<div class=b><div class="{name}"><div><p>{advert}</p></div></div></div>'
         inside = fingerprint(f"<main><h1>Tide</h1>{story[0]}{story[1]}{part}{story[2]}</main>")
         around = fingerprint(
             f'<main><h1>Tide</h1><div class="{name}">{"".join(story)}</div></main>'
