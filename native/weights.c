@@ -47,7 +47,7 @@ static void show_blocks(Page *page) {
         const Element *element = elements + block->owner, *parent = elements + element->parent;
         double least = block->linked > LINKS * block->words ? SHOWN_LINKS : SHOWN;
         bool shown = block->weight * (parent->mass / parent->words) >= square(least * heaviest);
-        if ((element->flags | parent->flags) & IS_HEADING) shown = shown || behind;
+        if ((element->flags | parent->flags) & IS_TITLE) shown = shown || behind;
         behind = shown && !block->is_apart;
         page->shown[block->place] = behind;
     }

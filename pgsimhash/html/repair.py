@@ -95,7 +95,10 @@ _REFERENCES: Final = [
     for name in ("href", "aria-controls", "data-target", "data-bs-target", "onclick")
 ]
 _HERE: Final = ("#", "javascript:")
-_RETAGGED: Final = {"a": "span", "button": "div"}
+# Titles of what they open are shown with it.
+_RETAGGED: Final = {"a": "span", **dict.fromkeys(("b", "button", "div", "strong"), "summary")}
+_FOLD_TITLES: Final = HEADING_TAGS | words("b button div dt p span strong summary")
+_TABS: Final = re.compile(r"\btabs?[-_]?(?:pane|panel|content|body)", re.IGNORECASE)
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
 _STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
 
@@ -287,39 +290,59 @@ def _begin_of(element: HtmlElement) -> str:
 def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
     """Show those of a page's hidden elements that readers open; return whether there were any.
 
-    These are the panels of tabs, what is directly behind a question or title, and prose that a link
-    or button opens: it names it, or is beside it.
+    These are the panels of tabs, what is directly behind a question or title, also if several such
+    titles look alike, and prose that a link or button opens: it names it, or is beside it.
     """
     parts = {part: words for part in islice(hidden, _OPENED_MAX) if (words := _prose_words(part))}
     ids = {name for part in parts if (name := part.get("id"))}
     values = " ".join(chain.from_iterable(find(root) for find in _REFERENCES)) if ids else ""
     linked = _OPENERS(root) if any(name in values for name in ids) else ()
-    openers = ((part, ids & set(_controlled(part))) for part in linked)
+    named_by = ((part, ids & set(_controlled(part))) for part in linked)
     asked, mentioned = set[str](), set[str]()
-    for opener, names in islice((opener for opener in openers if opener[1]), _OPENED_MAX):
+    for opener, names in islice((opener for opener in named_by if opener[1]), _OPENED_MAX):
         if _is_text(opener):
             asked |= names
         elif _label(opener)[0] and not _POPUPS.search(" ".join(opener.attrib.values()).lower()):
             mentioned |= names
+    folds = _folds(parts)
     opened = [
         part
         for part, words in parts.items()
         if part.get("role") == "tabpanel"
+        or (words >= _HIDDEN_WORDS and _TABS.search(part.get("class", "")))
         or part.get("id") in asked
+        or part in folds
         or _is_opened(part, words, part.get("id") in mentioned)
     ]
-    beside = [before for part in opened if (before := _beside(part, before=True)) is not None]
-    links = (
-        link for before in beside if (link := _opener_in(before, _label(before)[0])) is not None
-    )
-    titles = {_begin_of(link): link for link in links}
+    openers = (folds.get(part, _opener(_beside(part, before=True))) for part in opened)
+    titles = {_begin_of(title): title for title in openers if title is not None}
     # Otherwise they say "Read more".
     if len(titles) > 1:
         for title in titles.values():
-            title.tag = _RETAGGED.get(str(title.tag), title.tag)
+            for element in (title, *islice(title.iterdescendants("a"), 1)):
+                element.tag = _RETAGGED.get(str(element.tag), element.tag)
     for part in opened:
         _show(part)
     return bool(opened)
+
+
+def _folds(parts: dict[HtmlElement, int]) -> dict[HtmlElement, HtmlElement]:
+    """Return the titles directly before hidden prose, of those that look alike and differ."""
+    titles: dict[HtmlElement, HtmlElement] = {}
+    alike = defaultdict[tuple[str, ...], set[str]](set)
+    for part, size in parts.items():
+        title = _beside(part, before=True)
+        least = max(_FOLD_WORDS, len(_words_in(part, NEVER_TEXT, _PARTS_MAX)) / 2)
+        if size < least or title is None or title.tag not in _FOLD_TITLES:
+            continue
+        if 0 < _label(title)[0] <= _TITLE_WORDS:
+            titles[part] = title
+            alike[_looks(title, part)].add(_begin_of(title))
+    return {part: title for part, title in titles.items() if len(alike[_looks(title, part)]) > 1}
+
+
+def _looks(*elements: HtmlElement) -> tuple[str, ...]:
+    return tuple(value for part in elements for value in (str(part.tag), part.get("class", "")))
 
 
 def _prose_words(part: HtmlElement) -> int:
@@ -349,8 +372,7 @@ def _is_opened(part: HtmlElement, size: int, is_named: bool) -> bool:
             return True
     if is_named or not is_prose:
         return is_prose
-    behind = _beside(part, before=False)
-    return behind is not None and _opener_in(behind, _label(behind)[0]) is not None
+    return _opener(_beside(part, before=False)) is not None
 
 
 def _beside(part: HtmlElement, before: bool) -> HtmlElement | None:
@@ -359,6 +381,10 @@ def _beside(part: HtmlElement, before: bool) -> HtmlElement | None:
     sides = (islice(element.itersiblings(preceding=before), 3) for element in around)
     beside = next((other for other in chain(*sides) if other.tag not in _UNSEEN), None)
     return None if beside is None or is_hidden(beside) else beside
+
+
+def _opener(beside: HtmlElement | None) -> HtmlElement | None:
+    return None if beside is None else _opener_in(beside, _label(beside)[0])
 
 
 def _opener_in(element: HtmlElement, words: int) -> HtmlElement | None:

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from math import exp, log, log1p
 from typing import Final
 
-from pgsimhash.html.blocks import CELL_BLOCKS, HEADING_TAGS, LIST_TAGS, Element, Outline, words
+from pgsimhash.html.blocks import CELL_BLOCKS, LIST_TAGS, TITLE_TAGS, Element, Outline, words
 from pgsimhash.html.page_words import NUMBER, WORD, TextBlock, look_around, places_of
 
 COEFFICIENTS: Final = {
@@ -258,7 +258,7 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         least = _SHOWN_LINKS if block.linked > _LINKS * len(block.words) else _SHOWN
         shown = block.weight * (parent.mass / parent.words) >= (least * heaviest) ** 2
         # A question may be a button in a heading.
-        is_heading = block.element.tag in HEADING_TAGS or parent.tag in HEADING_TAGS
+        is_heading = block.element.tag in TITLE_TAGS or parent.tag in TITLE_TAGS
         shown = shown or (behind and is_heading)
         block.shown = behind = shown and not block.is_apart
 

@@ -1,6 +1,7 @@
 """Text that readers see is read, whatever the parser or a script does with it."""
 
 import tracemalloc
+from itertools import pairwise
 
 import pytest
 
@@ -84,6 +85,7 @@ def faq(question: str, answer: str) -> str:
         "<div id=a{1} role=tabpanel hidden><p>{0}</p></div>"),
     faq("<h3><a href=#>{}</a></h3>", "<div style='display:none'>{}</div>") + STORY,
     faq("<p>{}</p>", "<div style='display:none'>{}</div>") + STORY,
+    "".join(f"<p class=tab-pane hidden>{a} {b}</p>" for a, b in pairwise(SENTENCES[:3])) + STORY,
     faq("<a href='#a{1}'>{0}</a>", "<div><p id=a{1} hidden>{0}</p></div>") + STORY,
 ])  # fmt: skip
 def test_what_readers_see_is_text(page: str) -> None:
@@ -98,6 +100,7 @@ def test_what_readers_see_is_text(page: str) -> None:
     "<button aria-expanded=false aria-controls={0}>{0}</button>", "<a href=#>{0}</a>",
     "<p><a href=\"javascript:show('{0}')\">{0}</a></p><p>Below.</p>", "<a onclick='show()'>{0}</a>",
     "<div>{0}: <input type=button value=Show></div>",
+    "<div role=button tabindex=0><i></i><a>{0}</a></div>",
 ])  # fmt: skip
 def test_short_titles_of_what_they_open_are_text(title: str) -> None:
     names = ("Harbours", "Ferries", "Goats")
@@ -111,6 +114,24 @@ def test_short_titles_of_what_they_open_are_text(title: str) -> None:
             part.replace(">" + name, ">More") for part, name in zip(parts, names, strict=True)
         )
         assert "More" not in text_of(f"{NAV}<main><h1>Help</h1>{more}</main>")
+
+
+@pytest.mark.parametrize("title", [
+    "<h3 class=toggle>{}</h3>", "<div class=q><span>{}</span><i></i></div>", "<b>{}</b>",
+    "<div role=button tabindex=0><i></i><a>{}</a></div>", "<button type=button>{}</button>",
+])  # fmt: skip
+def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
+    def text(*titles: str) -> str:
+        below = (f"<p class=a hidden>{SENTENCES[n]}</p>" for n in (5, 6, 7))
+        parts = map("<div>{}{}</div>".format, map(title.format, titles), below)
+        return text_of(f"<main>{STORY}{''.join(parts)}</main>")
+
+    found = text("Of his motor", "Of the dead", "Of his end")
+    for shown in ("Of his motor", "Of his end", *SENTENCES[5:]):
+        assert shown in found
+    assert SENTENCES[6] not in text(*["Add to the cart"] * 3)
+    title = "<label>{}</label>"
+    assert SENTENCES[6] not in text("Of his motor", "Of the dead", "Of his end")
 
 
 @pytest.mark.parametrize("hidden", [
