@@ -19,7 +19,7 @@ _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _SIGNS: Final = re.compile(r"[*_`#>|\\]+|^\s*[-+] ", re.MULTILINE)
 
 VALUES: Final = (
-    *("url", "simhash", "fetched_at", "seen_at", "title", "structure", "html_bytes"),
+    *("url", "simhash", "fetched_at", "seen_at", "gone_at", "title", "structure", "html_bytes"),
     *("text_digest", "markdown"),
 )
 """The values of stored pages that :class:`Version` has."""
@@ -58,9 +58,9 @@ class Version(WithWords):
     """One version of a page, compared with the versions before it.
 
     ``number`` counts from 1, the oldest. ``seen_at`` is when the version was last seen;
-    ``fetched_at`` if it was not seen again. ``distance`` and ``structure_distance`` are the bits to
-    the previous version, and ``change`` is the kind of change; all three are None for the oldest.
-    ``distance_to_first`` are the bits to the oldest.
+    ``fetched_at`` if it was not seen again; ``gone_at`` is that of the page. ``distance`` and
+    ``structure_distance`` are the bits to the previous version, ``change`` is the kind of change;
+    all three are None for the oldest. ``distance_to_first`` are the bits to the oldest.
     """
 
     _omitted = ("structure", "markdown", "text_digest", "words")
@@ -70,6 +70,7 @@ class Version(WithWords):
     simhash: int
     fetched_at: datetime
     seen_at: datetime
+    gone_at: datetime | None
     title: str | None
     structure: int | None
     html_bytes: int | None

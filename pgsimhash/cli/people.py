@@ -253,6 +253,8 @@ def history(versions: Sequence[Version]) -> None:
         bits = "" if version.distance is None else f", {counted(version.distance, 'bit')}"
         until = version.seen_at > version.fetched_at
         seen = f"  seen until {version.seen_at:%Y-%m-%d %H:%M}" if until else ""
+        if version.gone_at:
+            seen = f"  gone at {version.gone_at:%Y-%m-%d %H:%M}"
         say(
             (f"● {version.fetched_at:%Y-%m-%d %H:%M}", "bold"),
             (f"  {what}", style),

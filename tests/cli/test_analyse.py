@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -376,6 +377,12 @@ def test_history_shows_the_words_that_changed(run: Run, dsn: str, crawled: Store
     print("\n".join(shown))
     assert shown[0] == "3 versions of a.example/price"
     assert "[-aprice41-] {+again+}" in shown[-3]
+    assert lines[-1]["gone_at"] is None
+    crawled.gone(url)
+    (_, _, last) = run("analyse", "history", url, *kept).lines
+    gone = datetime.fromisoformat(last["gone_at"])
+    shown = screen("analyse", "history", url, *kept, "--dsn", dsn, NO_COLOR="1")
+    assert f"gone at {gone:%Y-%m-%d %H:%M}" in "".join(shown)
 
 
 def test_parts_of_a_site_and_the_effect_of_selectors(run: Run, tmp_path: Path) -> None:

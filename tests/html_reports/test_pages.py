@@ -131,7 +131,8 @@ def crawl_changes() -> tuple[CrawlComparison, list[Version]]:
     ]
     pages = [
         {"url": URLS[3], "simhash": 7 << 5 * number, "fetched_at": BEGIN + timedelta(number),
-         "seen_at": BEGIN + timedelta(number + 1), "title": TEXTS[number], "structure": None,
+         "seen_at": BEGIN + timedelta(number + 1), "gone_at": BEGIN if number == 5 else None,
+         "title": TEXTS[number], "structure": None,
          "html_bytes": 9, "text_digest": number, "markdown": f"{TEXTS[number]}\n\nand the same"}
         for number in range(6)
     ]  # fmt: skip
