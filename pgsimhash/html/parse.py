@@ -50,12 +50,22 @@ _CODECS: Final = {
     "iso2022_jp": "iso2022_jp_ext",
 }  # fmt: skip
 _ISO_2022_JP: Final = re.compile(rb"\x1b\$[@B]")
-# The codecs of which Python lacks characters that browsers have, see _as_jis().
-_JAPANESE: Final = frozenset({"euc_jp", "iso2022_jp_ext"})
-# What browsers decode differently from Python (Encoding Standard, index jis0208).
 _JIS_SIGNS: Final = str.maketrans(
     "\u301c\u2212\u2016\xa2\xa3\xac", "\uff5e\uff0d\u2225\uffe0\uffe1\uffe2"
 )
+# What browsers decode differently from Python (Encoding Standard, section 5).
+_SIGNS: Final = {
+    "euc_jp": _JIS_SIGNS, "iso2022_jp_ext": _JIS_SIGNS,
+    "big5hkscs": str.maketrans(
+        "\u2022\uff64\u203e\u223c\u2641\u2609\xa5\xa2\xa3",
+        "\u2027\ufe51\xaf\uff5e\u2295\u2299\uffe5\uffe0\uffe1",
+    ),
+    "gb18030": str.maketrans(
+        "\ue5e5\ue7c7\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
+        "\u3000\u1e3f\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba\u9fbb",
+    ),
+    "koi8-u": str.maketrans("\u255d\u256c", "\u045e\u040e"),
+}  # fmt: skip
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
 # Python's names that are no labels in browsers, but occur on pages.
 _PYTHON_NAMES: Final = _UTF16 | {
@@ -88,8 +98,9 @@ _CONTROLS_1252: Final = {
 _ESCAPED_1252: Final = {
     0xDC00 + code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0x100)
 }
-_JIS_ERRORS: Final = "pgsimhash.jis"
-_JIS_MAX: Final = 5000  # how many broken characters such a page may have
+_EUROS: Final = {"gb18030": b"\x80", "big5hkscs": b"\xa3\xe1"}
+_ERRORS: Final = "pgsimhash.browsers"
+_ERRORS_MAX: Final = 5000  # how many broken characters a page of such an encoding may have
 
 ELEMENTS_MAX: Final = 500_000  # the most elements of a page; browsers give up long before
 # The depth of the tree of a page that is too deep for libxml2; deeper elements keep their text.
@@ -267,10 +278,10 @@ def _detected(body: bytes) -> Iterator[str]:
 
 def _decode_nearly_valid(body: bytes, name: str, limit: int) -> str | None:
     """Return the text, or None as soon as more than ``limit`` characters are invalid."""
-    errors, size, signs = "replace", _PART, dict[int, int]()
-    if name in _JAPANESE:
+    errors, size, signs = "replace", _PART, _SIGNS.get(name)
+    if signs:
         # Its handler of errors takes time.
-        errors, size, signs, limit = _JIS_ERRORS, 256, _JIS_SIGNS, min(limit, _JIS_MAX)
+        errors, size, limit = _ERRORS, 256, min(limit, _ERRORS_MAX)
     decoder = codecs.getincrementaldecoder(name)(errors)
     parts: list[str] = []
     for start in range(0, len(body), size):
@@ -281,13 +292,16 @@ def _decode_nearly_valid(body: bytes, name: str, limit: int) -> str | None:
     return "".join(parts).translate(signs) if signs else "".join(parts)
 
 
-def _as_jis(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Decode two bytes of JIS X 0208 with the extensions of NEC and IBM, as browsers do.
+def _as_browsers(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Decode the euro, or two bytes of JIS X 0208 with the extensions of NEC and IBM.
 
     They are in the row and cell of the code of Shift_JIS (Encoding Standard, index jis0208).
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
+    if euro := _EUROS.get(error.encoding):
+        is_euro = error.object.startswith(euro, error.start)
+        return ("\u20ac", error.start + len(euro)) if is_euro else ("\ufffd", error.end)
     row, cell = ((byte & 0x7F) - 0x21 for byte in (*error.object[error.start :][:2], 0)[:2])
     if not (0 <= row < 94 and 0 <= cell < 94):
         return "\ufffd", error.end
@@ -431,4 +445,4 @@ class _FlatBuilder:
             return None
 
 
-codecs.register_error(_JIS_ERRORS, _as_jis)
+codecs.register_error(_ERRORS, _as_browsers)
