@@ -32,7 +32,8 @@ def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tu
     if len(names) > _ENCODINGS_MAX:
         raise PageError("unreadable", f"it has {len(names):,} content encodings")
     try:
-        for name in reversed(names or ["none"]):
+        # Some servers pack a page twice and say so once.
+        for name in (*reversed(names), "none"):
             body, is_finished = _decoded(body, name, max_bytes)
             is_whole = is_whole and is_finished
         return body, is_whole
@@ -86,7 +87,7 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
 
 def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
     pages: list[bytes] = []
-    decoder, at, room = codec.decoder(), 0, max_bytes + 1
+    decoder, at, room, is_first = codec.decoder(), 0, max_bytes + 1, True
     checksum = len(body) - _CHECKSUMS.get(codec.name, 0)
     while room and at < len(body):
         # The checksum is a piece of its own: where it is wrong, the decoder drops the whole piece.
@@ -94,8 +95,9 @@ def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
         try:
             pages.append(decoder.decompress(piece, room))
         except codec.error as error:
-            if at >= checksum and str(error).endswith(CHECKSUM_MESSAGES):
-                # Browsers ignore it.
+            is_checksum = at >= checksum and str(error).endswith(CHECKSUM_MESSAGES)
+            if is_checksum or not is_first:
+                # Browsers ignore it, and damage behind a member.
                 return _checked(b"".join(pages), False, codec.name, max_bytes)
             raise PageError("unreadable", f"its {codec.name} data is damaged ({error})") from None
         room -= len(pages[-1])
@@ -104,7 +106,7 @@ def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
             # Browsers ignore what follows the last member.
             if not (codec.magic and body.startswith(codec.magic, at)):
                 break
-            decoder = codec.decoder()
+            decoder, is_first = codec.decoder(), False
     finished = decoder.eof or _has_all_but_checksum(decoder)
     return _checked(b"".join(pages), finished, codec.name, max_bytes)
 

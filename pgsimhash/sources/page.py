@@ -110,26 +110,36 @@ def plain_path(path: Path) -> Path:
     return plain
 
 
-_YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
-_LEAP_SECOND: Final = re.compile(r"(:\d\d):60(?!\d)", re.ASCII)
-_DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
 # Day 294 of 2008, with the month before it, and a day behind the time.
 _ORDINAL: Final = re.compile(r"(\d{4})-(?:\d\d-)?(\d{3})(?=T|$)", re.ASCII)
+_EPOCH: Final = re.compile(r"1\d{9}(\d{3})?(?:\.\d+)?", re.ASCII)
+# What is odd in dates, and how ISO 8601 writes it.
+_ODD: Final = [
+    (re.compile(odd, re.ASCII), plain)
+    for odd, plain in (
+        (r"^[<\"']|[>\"']$", ""),
+        (r"^(\d{4})/(\d\d?)/(?=\d)", r"\1-\2-"),
+        (r"(?<!W\d\d-)(?<=[-: T])(?=\d(?:[-: TZ]|$))", "0"),
+        (r"^(\d{8})(\d{4}(?:\d\d)?)\d*$", r"\1T\2"),  # of CDX files
+        (r"^(\d{4})$", r"\1-01"),
+        (r"^(\d{4}-\d\d)$", r"\1-01"),
+        (r"^(\d{4}-.*?\d)(?: ?[+-]00:?00)? ?(?:Z|UTC|GMT)(?:\[.*)?$", r"\1Z"),
+        (r"(:\d\d):60(?!\d)", r"\1:59"),  # a leap second is the last one of its minute here
+    )
+]
 
 
 def read_time(text: str) -> datetime | None:
     """Return the first moment of a date in any of the forms that archives have, or None."""
-    text = text.strip()
+    text = text.strip().upper()[:99]
     day = 0
     if found := _ORDINAL.match(text):
         text, day = f"{found[1]}-01-01{text[found.end() :]}", int(found[2]) - 1
-    elif _YEAR_OR_MONTH.fullmatch(text):
-        text = f"{text}-01-01"[:10]
-    elif _DIGITS.fullmatch(text):
-        # Some programs write the timestamp format of CDX files.
-        text = f"{text[:8]}T{text[8:]}"
-    # A leap second is the last one of its minute here.
-    text = _LEAP_SECOND.sub(r"\1:59", text)
+    with suppress(ValueError, OverflowError):
+        if found := _EPOCH.fullmatch(text):
+            return datetime.fromtimestamp(float(text) / (1000 if found[1] else 1), UTC)
+    for odd, plain in _ODD:
+        text = odd.sub(plain, text)
     for parse in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, TypeError, OverflowError):
             time = parse(text)

@@ -130,9 +130,9 @@ def _page(fields: Mapping[str, Any], number: int, reading: Reading) -> SourcePag
     charset = None if fields.get("charset") is None else _checked(fields, "charset")
     time = fields.get("fetched_at")
     if time is not None:
-        text = time.isoformat() if isinstance(time, date) else time
-        time = read_time(text) if isinstance(text, str) else None
-        if time is None and text != "":
+        text = time.isoformat() if isinstance(time, date) else str(time)
+        time = read_time(text)
+        if time is None and text:
             problem = f'"fetched_at" is not a time of ISO 8601 like 2026-11-25T12:00Z: {text!r:.80}'
             raise PageError("unreadable", problem)
     etag, modified = (validator(fields.get(name)) for name in ("etag", "last_modified"))

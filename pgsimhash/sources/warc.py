@@ -41,7 +41,7 @@ from pgsimhash.sources.streams import (
     stream_of,
 )
 
-_HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+_HTML_TYPES: Final = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 # What browsers read as a missing type (MIME Sniffing, sections 4.4 and 7), or as XHTML if it is.
 _NO_TYPE: Final = re.compile(
     r"(?![\w.+-]+/[\w.+-]+(?:[\s,;]|$))"
@@ -99,11 +99,15 @@ class _Record(NamedTuple):
         if texts and kind in ("response", "resource", "revisit"):
             return _NO_TEXTS
         if kind == ("conversion" if texts else "resource"):
-            declared = self._header("Content-Type")
+            declared = self._header("Content-Type") if texts else self._declared(self.headers)
         elif kind in ("response", "revisit") and self.url.lower().startswith(("http:", "https:")):
             http, body = _split_http(self.block[:_MAX_HEADERS])
             body += self.block[_MAX_HEADERS:] if body else b""
             declared, status = self._declared(http), http.get_statuscode()
+            if looks_like_html(self.block):
+                # Without an HTTP header.
+                http, body, status = StatusAndHeaders("", []), self.block, "200"
+                declared = self._declared(self.headers)
             if kind == "revisit":
                 if not _REVISIT.search(self._header("WARC-Profile")):
                     return "revisits"
@@ -134,9 +138,10 @@ class _Record(NamedTuple):
                 place = check_url(self.url)
             return failure(place, error, number)
 
-    def _declared(self, http: Any) -> str:
-        """Return the type of a response, as its server or the crawler names it."""
-        mime = (http.get_header("Content-Type") or "").strip("\"' ")
+    def _declared(self, headers: Any) -> str:
+        """Return the type of a page, as its server or the crawler names it, of several the last."""
+        types = [value for name, value in headers.headers if name.lower() == "content-type"]
+        mime = (types or [""])[-1].strip("\"' ")
         mime = "" if _NO_TYPE.match(mime) else mime
         identified = self._header("WARC-Identified-Payload-Type")
         if not mime or content_type(identified).get_content_type() in _HTML_TYPES:
@@ -346,12 +351,18 @@ def _next_version(stream: Stream, line: bytes) -> bytes:
 
 
 def _split_http(head: bytes) -> tuple[Any, bytes]:
+    """Return the last HTTP header and what follows it; a proxy's or a 100 may precede it."""
     lines = io.BytesIO(head)
-    try:
-        http = StatusAndHeadersParser([], verify=False).parse(lines)
-    except EOFError:
-        return StatusAndHeaders("", []), b""
-    return http, lines.read()
+    while True:
+        try:
+            http = StatusAndHeadersParser([], verify=False).parse(lines)
+        except EOFError:
+            return StatusAndHeaders("", []), b""
+        at = lines.tell()
+        if lines.read(5) != b"HTTP/":
+            lines.seek(at)
+            return http, lines.read()
+        lines.seek(at)
 
 
 def _validators(http: Any) -> tuple[str | None, str | None]:

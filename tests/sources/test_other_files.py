@@ -376,7 +376,8 @@ def test_lines_and_rows_have_validators(tmp_path: Path) -> None:
      TIME.replace(microsecond=123_456)),
     (pa.timestamp("s"), 1_714_979_289, TIME), (pa.timestamp("s", "Z"), 1_714_979_289, TIME),
     (pa.date32(), date(2024, 5, 6), datetime(2024, 5, 6, tzinfo=UTC)),
-    (pa.string(), "2024-05-06T07:08:09Z", TIME),
+    (pa.string(), "2024-05-06T07:08:09Z", TIME), (pa.int64(), 1_714_979_289, TIME),
+    (pa.float64(), 1_714_979_289_000.0, TIME),
     (pa.string(), "Mon, 06 May 2024 07:08:09 GMT", TIME), (pa.string(), "20240506070809", TIME),
 ])  # fmt: skip
 def test_rows_have_times_of_any_type(tmp_path: Path, kind: Any, value: Any, time: datetime) -> None:

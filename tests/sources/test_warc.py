@@ -42,11 +42,20 @@ def test_a_response_is_a_page(path: Path, zipped: bool) -> None:
 @pytest.mark.parametrize("headers", [
     {"kind": "resource", "mime": "text/html"}, {"mime": "application/xhtml+xml"},
     {"mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}}, {"mime": ""},
+    {"mime": "application/vnd.wap.xhtml+xml"}, {"mime": "text/plain\r\nContent-Type: text/html"},
+    {"kind": "resource", "mime": "", "warc": {"WARC-Identified-Payload-Type": "text/html"}},
+    {"status": "100 Continue\r\n\r\nHTTP/1.1 200 OK"},
+    {"status": "200 Connection established\r\n\r\nHTTP/1.1 203 OK"},
     {"status": "201 Created"}, {"status": "203 Non-Authoritative Information"}, {"status": "299 x"},
 ])  # fmt: skip
 def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
     page = one(path, record(**{"mime": "text/html", **headers}))
     assert (page.url, page.html, page.charset) == ("https://example.com/", HTML, None)
+
+
+def test_a_response_may_lack_its_http_header(path: Path) -> None:
+    lacking = record(kind="resource", mime="text/html", zipped=False)
+    assert one(path, lacking.replace(b": resource", b": response")).html == HTML
 
 
 @pytest.mark.parametrize("body", [b"<div class=a>a", b"\n<P>a", b"<!-- a --> <title>a</title>"])
@@ -73,6 +82,7 @@ TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-sho
     ({"mime": "", "body": b"<svg><title>t</title></svg>"}, NO_HTML),
     ({"mime": "", "body": b"body { color: red }"}, NO_HTML),
     ({"mime": "", "body": b"<html>" + bytes(200_000)}, NO_HTML),
+    ({"mime": "text/html\r\nContent-Type: text/plain"}, NO_HTML),
     ({"mime": "", "body": b"", "http": {"Content-Encoding": "gzip"}}, NO_HTML),
     ({"kind": "resource", "mime": "text/css"}, NO_HTML), ({"kind": "revisit"}, "revisits"),
     ({"kind": "resource", "mime": "text/plain", "body": b""}, NO_HTML),
@@ -177,7 +187,14 @@ def test_a_date_that_cannot_be_read_loses_no_page(path: Path, text: str) -> None
     ("2016-12-31T23:59:60Z", datetime(2016, 12, 31, 23, 59, 59, tzinfo=UTC)),
     ("2024-060", datetime(2024, 2, 29, tzinfo=UTC)),
     ("2017-03-06T04:02:06.1234567+02:00", datetime(2017, 3, 6, 2, 2, 6, 123456, tzinfo=UTC)),
-    ("Mon, 06 Mar 2017 04:02:06 GMT", datetime(2017, 3, 6, 4, 2, 6, tzinfo=UTC)),
+    *((text, datetime(2017, 3, 6, 4, 2, 6, tzinfo=UTC)) for text in (
+        "Mon, 06 Mar 2017 04:02:06 GMT", "Monday, 06-Mar-17 04:02:06 GMT",
+        "Mon Mar  6 04:02:06 2017", "2017-03-06t04:02:06z", "2017-03-06 04:02:06 UTC",
+        "2017-03-06T04:02:06GMT", "2017-03-06T04:02:06+00:00Z", "2017-03-06T04:02:06Z[UTC]",
+        "<2017-03-06T04:02:06Z>", "'2017-03-06T04:02:06Z'", "2017-3-6T4:2:6Z",
+        "2017/3/06 04:02:06", "2017-W10-1T04:02:06", "20170306040206123", "1488772926",
+        "1488772926000",
+    )),
 ])  # fmt: skip
 def test_dates_in_other_forms(path: Path, text: str, time: datetime) -> None:
     assert one(path, record(warc={"WARC-Date": text})).fetched_at == time
@@ -263,6 +280,7 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
     ("gzip", gzipped(HTML)[:-8]), ("x-gzip", gzipped(HTML)[:-3]),
     ("gzip", gzipped(HTML)[:-8] + b"not sums"), ("deflate", zlib.compress(HTML)[:-4] + b"sums"),
     ("deflate", zlib.compress(HTML)[:-4]), ("deflate", zlib.compress(HTML) + b"\0\0"),
+    ("gzip", gzipped(gzipped(HTML))), ("gzip", gzipped(HTML) + b"\x1f\x8b\x08\xff and more"),
     ("gzip, identity", gzipped(HTML)),
     ("identity, GZIP", gzipped(HTML)), ("none", HTML),
     ("gzip, gzip", gzipped(gzipped(HTML))), ("br", HTML), ("lzw", HTML),
