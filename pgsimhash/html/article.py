@@ -25,8 +25,10 @@ from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
-_VISIBLE_WORDS: Final = 50  # a page with fewer outside links may be hidden until a script shows it
-_MENU_WORDS: Final = 500  # a page with more words has more than menus
+# A page with fewer words may be hidden until a script shows it. With so many outside links, what is
+# hidden has to be prose.
+_VISIBLE_WORDS, _PROSE_WORDS = 1500, 50
+_NOTICE_WORDS: Final = 150  # a page with more outside links has more than a notice
 _HIDDEN_TIMES: Final = 4  # so many times the visible words are in what is hidden
 _SHOWN_MAX, _OPENED_MAX = 8, 2  # how often more of a page is shown, and of that opened
 _LINKED: Final = re.compile(" \0\0 [^\0]*+(?:\0{4,5}+[^\0]*+)*+\0\0\0 ")
@@ -224,9 +226,11 @@ class _WeighedPage:
 
 def _show_only_text(page: NativePage | _WeighedPage) -> bool:
     """Show what is hidden on a page with hardly any words outside links, if it has more words."""
-    if page.word_count >= _MENU_WORDS or page.unlinked_count >= _VISIBLE_WORDS:
+    words, unlinked = page.word_count, page.unlinked_count
+    if words >= _VISIBLE_WORDS or unlinked >= _NOTICE_WORDS:
         return False
-    return show_hidden(page.hidden, max(_HIDDEN_TIMES * page.unlinked_count, page.word_count))
+    least = max(_HIDDEN_TIMES * unlinked, words)
+    return show_hidden(page.hidden, least, is_prose=unlinked >= _PROSE_WORDS)
 
 
 def unmarked(lines: Iterable[str]) -> str:

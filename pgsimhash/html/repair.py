@@ -31,7 +31,7 @@ HEAD: Final = words("base basefont bgsound link meta noframes noscript script st
 
 # The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
 # Faster than with a flag. What does not end is matched too, so that no part is searched twice.
-_PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/][^>]{0,1000}+)?(>?)")
+_PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/](?:[^>-]|-(?!->)){0,1000}+)?(>?)")
 # A slash ends no start tag of HTML, so what these hide goes on to their end tag, but in drawings.
 _SELF_CLOSED: Final = re.compile(
     rb"""<(?:(/?)(?:svg|math)\b[^<>]*+|(script|style|title|textarea|iframe|noscript|template|video"""
@@ -64,7 +64,7 @@ _LABEL_WORDS: Final = 12  # the text of a button that has so many words is no la
 # A message about scripts has at most this many words, among them one of these.
 _MESSAGE_WORDS: Final = 60
 _SCRIPTS: Final = re.compile(r"java ?script|\bscripts?\b|\bjs\b|browser|cookies|скрипт|браузер")
-_FALLBACK_WORDS: Final = 10  # a shorter noscript contains an image or a link
+_FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is that of a script
 # A hidden element is the page only if it has so many words.
 _HIDDEN_WORDS = 20
 _ALONE = 0.8  # with this share of the words of its siblings, it is shown without them
@@ -188,7 +188,8 @@ def repair(root: HtmlElement) -> None:
         elif element.tag == "math" and _is_copy(element):
             element.tag = "annotation"
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
-            element.tag = "div"
+            # In a paragraph it is a word.
+            element.tag = "div" if next(element.iterancestors("p"), None) is None else "span"
     _show_copies(root, copies[:_COPIES_MAX])
 
 
@@ -401,18 +402,19 @@ def _opener_in(element: HtmlElement, words: int) -> HtmlElement | None:
     return None
 
 
-def show_hidden(hidden: Iterable[HtmlElement], least: int) -> bool:
+def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) -> bool:
     """Show what a page hides until a script shows it; return whether there was anything.
 
-    That is a hidden element of at least ``least`` words, or several with one tag and one class or
-    parent: those with the most words.
+    That is a hidden element of at least ``least`` words, of prose those outside links, or several
+    with one tag and one class or parent: those with the most words.
     """
+    skipped = _LINKED if is_prose else NEVER_TEXT
     siblings: defaultdict[tuple[HtmlElement | str | None, str], dict[HtmlElement, int]]
     siblings = defaultdict(dict)
     for element in hidden:
         if not named(element).flags & _OPENED:
             alike = element.get("class") or element.getparent()
-            siblings[alike, str(element.tag)][element] = len(_words_in(element))
+            siblings[alike, str(element.tag)][element] = len(_words_in(element, skipped))
     amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})
     whole = sum(amounts.values())
     if whole < max(least, _HIDDEN_WORDS):
@@ -439,7 +441,10 @@ def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:
         # A browser with scripts saved its markup as text.
         if (noscript.text or "").lstrip().startswith("<"):
             continue
-        if len(words) < _FALLBACK_WORDS or (len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(text)):
+        if len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(text):
+            continue
+        is_of_script = next(noscript.iter("a", "img"), None) is not None
+        if len(words) < (_FALLBACK_WORDS if is_of_script else _QUESTION_WORDS):
             continue
         page = " ".join(_words_in(root)) if page is None else page
         if " ".join(words[:_FALLBACK_WORDS]) not in page:

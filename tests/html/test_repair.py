@@ -33,7 +33,9 @@ def faq(question: str, answer: str) -> str:
     f"<html><body>{NAV}</body><div>{STORY}</div></html>",
     f"<html><body>{NAV}</BODY ></Html><html><head><title>t</title></head><body>{STORY}",
     f"<body><div>{NAV}</body>{STORY}</div>", f"<body>{NAV}</body\n</html><b>a</b>{STORY}",
+    f"<body>{NAV}<!-- The end: </body -->{STORY}",
     # Hidden until a script shows it.
+    f"<body><div hidden><p>Wait.</p>{STORY * 4}</div><footer>{SENTENCES[6] * 4}</footer>",
     f"<body style='display:none'>{NAV}{STORY}", f"<body><div hidden>{NAV}{STORY}</div>",
     f"<body style='visibility:hidden'><div style='display: none'>{STORY}</div>",
     f"<body><p>Loading</p><main style='visibility: hidden'>{STORY}</main>",
@@ -96,6 +98,15 @@ def test_what_readers_see_is_text(page: str) -> None:
         assert QUESTIONS[0] in found
 
 
+def test_short_parts_without_scripts_are_text() -> None:
+    stops = "".join(
+        f"<li><noscript>Pier of {name}</noscript>" for name in ("goats", "dogs", "cats")
+    )
+    assert "Pier of dogs" in text_of(f"<main><h1>Piers</h1>{STORY}<ul>{stops}</ul></main>")
+    word = "<x-a><template shadowrootmode=open><b>old</b></template></x-a>"
+    assert "An old boat" in text_of(f"<p>An {word} boat.</p>{STORY}")
+
+
 @pytest.mark.parametrize("title", [
     "<button aria-expanded=false aria-controls={0}>{0}</button>", "<a href=#>{0}</a>",
     "<p><a href=\"javascript:show('{0}')\">{0}</a></p><p>Below.</p>", "<a onclick='show()'>{0}</a>",
@@ -137,6 +148,7 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
 @pytest.mark.parametrize("hidden", [
     "<noscript><p>Please enable JavaScript to see the comments of all readers.</p></noscript>",
     "<noscript><img src=/pixel.gif alt=''></noscript>", f"<noscript>{STORY}</noscript>",
+    "<noscript/><a href=/map>Show the map of boats</a></noscript>",
     "<button>Add to cart</button>", "<template><p>A row that scripts copy</p></template>",
     "<svg><title>A drawing of a boat</title><path d='M0 0'/></svg>", "<div hidden>No</div>",
     "<button>Forgot your password?</button><div hidden><p>Send it again</p></div>",
@@ -150,7 +162,7 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
     "<math><semantics><mi>a</mi><annotation>frac</annotation></semantics></math>",
     # A slash ends no start tag of HTML.
     *(f"<{tag}/><p>A secret of goats</p></{tag.split()[0]}>" for tag in (
-        "iframe src='/a' ", "template", "noscript", "video src=/a ", "canvas", "div hidden",
+        "iframe src='/a' ", "template", "video src=/a ", "canvas", "div hidden",
         "span style='display: none' ", "noembed", "noframes",
     )),
     "<svg><mask><text>a</text></mask><clipPath><text>b</text></clipPath></svg>",
