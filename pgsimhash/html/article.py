@@ -19,7 +19,7 @@ from pgsimhash.html.markdown import EVENT_TAGS, escape, escape_start, events, re
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
-from pgsimhash.html.repair import open_hidden, show_hidden
+from pgsimhash.html.repair import clear_topics, open_hidden, show_hidden
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike
@@ -81,6 +81,7 @@ def article_of_tree(
     """
     head = read_head(root, url)
     is_missing = any(selectors) and cut(root, selectors)
+    clear_topics(root)
     body = root.find("body")
     body = root if body is None else body
 

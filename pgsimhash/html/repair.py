@@ -68,6 +68,7 @@ _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is tha
 # A hidden element is the page only if it has so many words.
 _HIDDEN_WORDS = 20
 _ALONE = 0.8  # with this share of the words of its siblings, it is shown without them
+_SECTIONS_MAX: Final = 1000  # of how many titles the sections are compared with them
 _COPIES_MAX: Final = 100  # how many elements of noscript are compared with the page
 # How many texts of a button or title are read, and how many characters of these.
 _LABEL_PARTS, _LABEL_CHARS = 40, 10_000
@@ -188,9 +189,13 @@ def repair(root: HtmlElement) -> None:
         elif element.tag == "math" and _is_copy(element):
             element.tag = "annotation"
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
-            # In a paragraph it is a word.
-            element.tag = "div" if next(element.iterancestors("p"), None) is None else "span"
+            _make_text(element)
     _show_copies(root, copies[:_COPIES_MAX])
+
+
+def _make_text(element: HtmlElement) -> None:
+    """Make an element a part of its paragraph, or else a block."""
+    element.tag = "div" if next(element.iterancestors("p"), None) is None else "span"
 
 
 def _is_copy(math: HtmlElement) -> bool:
@@ -286,6 +291,28 @@ def _begin_of(element: HtmlElement) -> str:
     """Return the first texts of an element, which may contain nearly all of a page."""
     texts = _texts_in(element, frozenset(), _LABEL_EVENTS)
     return " ".join(text[:_LABEL_CHARS] for text in islice(texts, _LABEL_PARTS))[:_LABEL_CHARS]
+
+
+def clear_topics(root: HtmlElement) -> None:
+    """Remove ids that say what sections are about, as their titles do: ``id="cookies"`` in a manual.
+
+    Behind such a section is one with another name; comments and newsletters are below the last one.
+    """
+    titled: list[tuple[HtmlElement, bool]] = []
+    for title in islice(root.iter(*HEADING_TAGS), _SECTIONS_MAX):
+        section = title.getparent()
+        if section is not None and section[0] is title and 0 < len(section.get("id", "")) < 100:
+            titled.append((section, named({"id": section.get("id")}).flags & Named.APART > 0))
+    if not any(is_apart for _, is_apart in titled):
+        return
+    followed = set[tuple[HtmlElement | None, str]]()
+    for section, is_apart in reversed(titled):
+        place = section.getparent(), str(section.tag)
+        if {*tokenize(section.get("id", ""))} <= {*tokenize(_begin_of(section[0]))}:
+            if not is_apart:
+                followed.add(place)
+            elif place in followed:
+                del section.attrib["id"]
 
 
 def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
@@ -448,7 +475,7 @@ def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:
             continue
         page = " ".join(_words_in(root)) if page is None else page
         if " ".join(words[:_FALLBACK_WORDS]) not in page:
-            noscript.tag = "div"
+            _make_text(noscript)
             page = f"{page} {text}"
 
 

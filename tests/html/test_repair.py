@@ -103,8 +103,25 @@ def test_short_parts_without_scripts_are_text() -> None:
         f"<li><noscript>Pier of {name}</noscript>" for name in ("goats", "dogs", "cats")
     )
     assert "Pier of dogs" in text_of(f"<main><h1>Piers</h1>{STORY}<ul>{stops}</ul></main>")
+    mail = "<p>Write to <noscript>goats at boats dot example</noscript> for more of them.</p>"
+    assert "Write to goats at boats dot example for more" in text_of(mail + STORY)
     word = "<x-a><template shadowrootmode=open><b>old</b></template></x-a>"
     assert "An old boat" in text_of(f"<p>An {word} boat.</p>{STORY}")
+
+
+@pytest.mark.parametrize("tag", ["section", "div class=section"])
+def test_sections_that_are_named_as_their_titles_are_text(tag: str) -> None:
+    def manual(*names: str) -> str:
+        parts = zip(names, SENTENCES, strict=False)
+        return text_of(f"<main><h1>Boats</h1>{STORY}" + "".join(
+            f"<{tag} id={name}><h2>3.1 All {name}<a>#</a></h2><p>{sentence.swapcase() * 2}</p>"
+            f"</{tag.split()[0]}>" for name, sentence in parts
+        ))  # fmt: skip
+
+    assert SENTENCES[1].swapcase() in manual("sails", "cookies", "modals", "oars")
+    assert SENTENCES[2].swapcase() in manual("sails", "cookies", "modals", "oars")
+    # Other parts follow no section, or are below the last one.
+    assert SENTENCES[1].swapcase() not in manual("sails", "comments", "related")
 
 
 @pytest.mark.parametrize("title", [
