@@ -35,13 +35,7 @@ _MAGIC: Final = {
     b"\x1f\x8b": "gzip data; decompress it first",
     b"\x28\xb5\x2f\xfd": "zstd data; decompress it first",
     b"\xfd7zXZ\x00": "xz data; decompress it first",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!\x1a\x07": "a RAR archive",
     b"\xd0\xcf\x11\xe0": "an office document",
-    b"\x7fELF": "a program",
-    b"wOF": "a font",
-    b"OggS\x00": "audio or video",
-    b"\x1a\x45\xdf\xa3": "video",
 }
 
 # The codecs that browsers use instead of the codec of the same name.
@@ -56,15 +50,8 @@ _JIS_SIGNS: Final = str.maketrans(
 # What browsers decode differently from Python (Encoding Standard, section 5).
 _SIGNS: Final = {
     "euc_jp": _JIS_SIGNS, "iso2022_jp_ext": _JIS_SIGNS,
-    "big5hkscs": str.maketrans(
-        "\u2022\uff64\u203e\u223c\u2641\u2609\xa5\xa2\xa3",
-        "\u2027\ufe51\xaf\uff5e\u2295\u2299\uffe5\uffe0\uffe1",
-    ),
-    "gb18030": str.maketrans(
-        "\ue5e5\ue7c7\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
-        "\u3000\u1e3f\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba\u9fbb",
-    ),
-    "koi8-u": str.maketrans("\u255d\u256c", "\u045e\u040e"),
+    "big5hkscs": str.maketrans("•､‾\u223c♁☉¥¢£", "‧﹑¯\uff5e⊕⊙￥￠￡"),
+    "gb18030": str.maketrans("\ue5e5\ue7c7", "\u3000\u1e3f"), "koi8-u": str.maketrans("╝╬", "ўЎ"),
 }  # fmt: skip
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
 # Python's names that are no labels in browsers, but occur on pages.

@@ -294,25 +294,26 @@ def _begin_of(element: HtmlElement) -> str:
 
 
 def clear_topics(root: HtmlElement) -> None:
-    """Remove ids that say what sections are about, as their titles do: ``id="cookies"`` in a manual.
+    """Remove ids that say what the sections of a manual are about, as their titles do: "cookies".
 
-    Behind such a section is one with another name; comments and newsletters are below the last one.
+    Behind such a section is one with another name; comments and newsletters are below the last.
     """
-    titled: list[tuple[HtmlElement, bool]] = []
     for title in islice(root.iter(*HEADING_TAGS), _SECTIONS_MAX):
         section = title.getparent()
-        if section is not None and section[0] is title and 0 < len(section.get("id", "")) < 100:
-            titled.append((section, named({"id": section.get("id")}).flags & Named.APART > 0))
-    if not any(is_apart for _, is_apart in titled):
-        return
-    followed = set[tuple[HtmlElement | None, str]]()
-    for section, is_apart in reversed(titled):
-        place = section.getparent(), str(section.tag)
-        if {*tokenize(section.get("id", ""))} <= {*tokenize(_begin_of(section[0]))}:
-            if not is_apart:
-                followed.add(place)
-            elif place in followed:
+        if section is not None and _is_apart(section) and _is_titled(section):
+            others = islice(section.itersiblings(str(section.tag)), _LABEL_PARTS)
+            if any(_is_titled(other) and not _is_apart(other) for other in others):
                 del section.attrib["id"]
+
+
+def _is_apart(section: HtmlElement) -> bool:
+    return named({"id": section.get("id", "")}).flags & Named.APART > 0
+
+
+def _is_titled(section: HtmlElement) -> bool:
+    """Return whether a section begins with a title that has the words of its id."""
+    names = tokenize(section.get("id", "")[:100]) if len(section) else []
+    return bool(names) and {*names} <= {*tokenize(_begin_of(section[0]))}
 
 
 def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:

@@ -95,9 +95,8 @@ def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
         try:
             pages.append(decoder.decompress(piece, room))
         except codec.error as error:
-            is_checksum = at >= checksum and str(error).endswith(CHECKSUM_MESSAGES)
-            if is_checksum or not is_first:
-                # Browsers ignore it, and damage behind a member.
+            if not is_first or (at >= checksum and str(error).endswith(CHECKSUM_MESSAGES)):
+                # Browsers ignore damage behind the first member, and a wrong checksum.
                 return _checked(b"".join(pages), False, codec.name, max_bytes)
             raise PageError("unreadable", f"its {codec.name} data is damaged ({error})") from None
         room -= len(pages[-1])

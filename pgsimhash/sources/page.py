@@ -135,9 +135,8 @@ def read_time(text: str) -> datetime | None:
     day = 0
     if found := _ORDINAL.match(text):
         text, day = f"{found[1]}-01-01{text[found.end() :]}", int(found[2]) - 1
-    with suppress(ValueError, OverflowError):
-        if found := _EPOCH.fullmatch(text):
-            return datetime.fromtimestamp(float(text) / (1000 if found[1] else 1), UTC)
+    elif found := _EPOCH.fullmatch(text):
+        return datetime.fromtimestamp(float(text) / (1000 if found[1] else 1), UTC)
     for odd, plain in _ODD:
         text = odd.sub(plain, text)
     for parse in (datetime.fromisoformat, parsedate_to_datetime):

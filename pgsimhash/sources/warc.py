@@ -104,10 +104,6 @@ class _Record(NamedTuple):
             http, body = _split_http(self.block[:_MAX_HEADERS])
             body += self.block[_MAX_HEADERS:] if body else b""
             declared, status = self._declared(http), http.get_statuscode()
-            if looks_like_html(self.block):
-                # Without an HTTP header.
-                http, body, status = StatusAndHeaders("", []), self.block, "200"
-                declared = self._declared(self.headers)
             if kind == "revisit":
                 if not _REVISIT.search(self._header("WARC-Profile")):
                     return "revisits"
@@ -351,18 +347,18 @@ def _next_version(stream: Stream, line: bytes) -> bytes:
 
 
 def _split_http(head: bytes) -> tuple[Any, bytes]:
-    """Return the last HTTP header and what follows it; a proxy's or a 100 may precede it."""
-    lines = io.BytesIO(head)
-    while True:
+    """Return the last HTTP header and what follows it; some crawlers write none, or several."""
+    if looks_like_html(head):
+        return StatusAndHeaders("200", []), head
+    http, body = StatusAndHeaders("", []), head
+    while body is head or body.startswith(b"HTTP/"):
+        lines = io.BytesIO(body)
         try:
             http = StatusAndHeadersParser([], verify=False).parse(lines)
         except EOFError:
             return StatusAndHeaders("", []), b""
-        at = lines.tell()
-        if lines.read(5) != b"HTTP/":
-            lines.seek(at)
-            return http, lines.read()
-        lines.seek(at)
+        body = lines.read()
+    return http, body
 
 
 def _validators(http: Any) -> tuple[str | None, str | None]:
