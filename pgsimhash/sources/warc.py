@@ -347,9 +347,7 @@ def _next_version(stream: Stream, line: bytes) -> bytes:
 
 
 def _split_http(head: bytes) -> tuple[Any, bytes]:
-    """Return the last HTTP header and what follows it; some crawlers write none, or several."""
-    if looks_like_html(head):
-        return StatusAndHeaders("200", []), head
+    """Return the last HTTP header and what follows it; a proxy's may precede it."""
     http, body = StatusAndHeaders("", []), head
     while body is head or body.startswith(b"HTTP/"):
         lines = io.BytesIO(body)

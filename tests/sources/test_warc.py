@@ -53,11 +53,6 @@ def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
     assert (page.url, page.html, page.charset) == ("https://example.com/", HTML, None)
 
 
-def test_a_response_may_lack_its_http_header(path: Path) -> None:
-    lacking = record(kind="resource", mime="text/html", zipped=False)
-    assert one(path, lacking.replace(b": resource", b": response")).html == HTML
-
-
 @pytest.mark.parametrize("body", [b"<div class=a>a", b"\n<P>a", b"<!-- a --> <title>a</title>"])
 def test_a_page_without_a_type_begins_like_one(path: Path, body: bytes) -> None:
     assert one(path, record(body, mime="")).html == body
