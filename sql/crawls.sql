@@ -91,17 +91,21 @@ BEGIN
         SELECT
             coalesce(l.url, e.url) AS url, coalesce(l.title, e.title) AS title,
             e.page_id AS earlier_id, l.page_id AS later_id,
-            e.simhash AS earlier_simhash, l.simhash AS later_simhash, coalesce(e.text, l.text) AS text,
+            e.simhash AS earlier_simhash, l.simhash AS later_simhash,
+            coalesce(t.text, e.text, l.text) AS text,
             CASE
                 WHEN l.is_gone THEN 'gone'
                 WHEN e.text = l.text THEN 'unchanged'
                 WHEN l.address = e.address THEN 'changed'
                 WHEN e.url IS NULL THEN 'new'
-                WHEN later <@ ended AND v.is_visited THEN 'missing'
+                WHEN t.url IS NOT NULL OR later <@ ended AND v.is_visited THEN 'missing'
                 ELSE 'not_visited'
             END AS change
         FROM (SELECT * FROM seen AS s WHERE NOT s.is_later AND NOT s.is_gone) AS e
         FULL JOIN (SELECT * FROM seen AS s WHERE s.is_later) AS l ON l.address = e.address
+        LEFT JOIN pgsimhash.redirects AS r
+            ON r.collection_id = own_id AND r.url = e.url AND l.url IS NULL
+        LEFT JOIN seen AS t ON t.url = r.target AND t.is_later AND NOT t.is_gone
         LEFT JOIN (
             SELECT s.host, 2 * count(*) FILTER (WHERE s.is_later)
                 >= count(*) FILTER (WHERE NOT s.is_later AND NOT s.is_gone) AS is_visited

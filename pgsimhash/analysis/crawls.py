@@ -23,7 +23,7 @@ class CrawlChange(WithWords):
 
     - ``changed``: another text; ``distance`` is the number of bits, and ``words`` are those that
       changed, if the collection keeps Markdown.
-    - ``moved``: the text of ``moved_from``, which is gone or missing, is at a new URL.
+    - ``moved``: ``moved_from``, which is gone or missing, had this text, or redirects to it.
     - ``new``: only the later crawl saw it.
     - ``gone``: the later crawl found it gone (404 or 410).
     - ``missing``: all runs of the later crawl ended without it, and visited at least half as many
@@ -80,8 +80,8 @@ def compare_crawls(
 
 def _chosen(store: Store, runs: list[RunRecord], crawl: int | str | date | None) -> list[RunRecord]:
     """Return the runs of a crawl, the last one first."""
-    asked = crawl if isinstance(crawl, int) else str(crawl)
-    chosen = [run for run in runs if asked in (run.run_id, run.label, f"{run.started_at:%F}")]
+    asked = str(crawl)
+    chosen = [run for run in runs if asked in (f"{run.run_id}", run.label, f"{run.started_at:%F}")]
     if crawl is None:
         chosen = [run for run in runs if run.ended_at is not None][:1]
     if not chosen:

@@ -107,20 +107,16 @@ def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -
     show.write_page(output, html_reports.history_page, versions)
 
 
-def _as_crawl(word: str) -> int | str:
-    return int(word) if word.isdecimal() else word
-
-
 @analyse.command()
-@click.argument("earlier", metavar="[RUN|LABEL|DATE]", required=False, type=_as_crawl)
-@click.argument("later", metavar="[RUN|LABEL|DATE]", required=False, type=_as_crawl)
+@click.argument("earlier", metavar="[RUN|LABEL|DATE]", required=False)
+@click.argument("later", metavar="[RUN|LABEL|DATE]", required=False)
 @options.as_csv
 @options.html_page
 @options.with_store
 def crawls(
     store: pgsimhash.Store,
-    earlier: int | str | None,
-    later: int | str | None,
+    earlier: str | None,
+    later: str | None,
     as_csv: bool,
     output: Path | None,
 ) -> None:

@@ -179,6 +179,29 @@ def test_urls_of_one_address_are_one_page(dsn: str) -> None:
         ]
 
 
+def test_a_page_moved_to_where_it_redirects(dsn: str) -> None:
+    old, new = "https://old.example", "https://new.example"
+    before = {f"{old}/{n}": text(f"story{n}") for n in range(4)} | {f"{new}/home": text("home")}
+    after = {f"{new}/{n}": text(f"story{n}", "edited") for n in range(2)}
+    connect(dsn, collection="site", create=True).close()
+    crawl(dsn, itertools.starmap(SourcePage, before.items()), "before")
+    with connect(dsn, collection="site") as store:
+        store.add_redirects({f"{old}/{n}": f"{new}/{n if n < 2 else 'home'}" for n in range(3)})
+    crawl(
+        dsn, itertools.starmap(SourcePage, (after | {f"{new}/home": text("home")}).items()), "after"
+    )
+    with connect(dsn, collection="site") as store:
+        changes = list(compare_crawls(store, "before", "after").changes)
+    assert listed(iter(changes)) == [
+        ("moved", "new.example/0", "old.example/0"),
+        ("moved", "new.example/1", "old.example/1"),
+        ("missing", "old.example/2", None),
+        ("not_visited", "old.example/3", None),
+        ("unchanged", None, None),
+    ]
+    assert changes[0].distance
+
+
 def test_texts_are_compared_as_far_as_they_are_kept_and_requested(dsn: str, crawled: Store) -> None:
     compared = [change.words for change in compare_crawls(crawled, 1, 2, examples=1).changes]
     assert compared[0] is not None
