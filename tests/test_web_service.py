@@ -14,9 +14,10 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from pgsimhash import connect
-from pgsimhash.testing import url_of_dsn
+from pgsimhash.testing import fresh_database, url_of_dsn
 from tests.database import run_sql
 from tests.manual import blocks, environment, run_commands
 from tests.programs import free_port, wait_until
@@ -25,17 +26,25 @@ from tests.store.pages import ARTICLE, page, paragraph
 FOLDER = Path(__file__).parent.parent / "examples" / "web_service"
 
 
+@pytest.fixture(scope="module")
+def deployed(server_dsn: str) -> Iterator[str]:
+    """The name of a database that Alembic upgraded to the service's newest revision."""
+    with fresh_database(server_dsn) as dsn, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATABASE_URL", url_of_dsn(dsn))
+        run_commands(["alembic upgrade head", "pgsimhash collection create news"], dsn, FOLDER)
+        yield str(conninfo_to_dict(dsn)["dbname"])
+
+
 @pytest.fixture
-def url(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database that Alembic upgraded to the service's newest revision."""
-    monkeypatch.setenv("DATABASE_URL", url_of_dsn(empty_dsn))
-    return empty_dsn
+def url(server_dsn: str, deployed: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A copy of that database."""
+    with fresh_database(server_dsn, deployed) as dsn:
+        monkeypatch.setenv("DATABASE_URL", url_of_dsn(dsn))
+        yield dsn
 
 
 @pytest.fixture
 def service(url: str, tmp_path: Path) -> Iterator[httpx.Client]:
-    deploy = ["alembic upgrade head", "alembic check", "pgsimhash collection create news"]
-    run_commands(deploy, url, FOLDER)
     port = free_port()
     arguments = ["-m", "uvicorn", "app:app", "--workers", "2", "--port", str(port)]
     with (tmp_path / "log").open("wb") as log:
@@ -149,8 +158,7 @@ asyncio.run(request())
 
 def test_tasks_of_a_request_share_its_session(url: str, tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text(TASKS)
-    deploy = ["alembic upgrade head", "pgsimhash collection create news"]
-    run_commands([*deploy, f"PYTHONPATH=. python {tmp_path / 'tasks.py'}"], url, FOLDER)
+    run_commands([f"PYTHONPATH=. python {tmp_path / 'tasks.py'}"], url, FOLDER)
     assert run_sql(url, "SELECT url FROM pgsimhash.pages") == [("https://a.example/",)]
 
 
@@ -162,4 +170,4 @@ def test_the_page_shows_the_service() -> None:
 
 
 def test_its_history_goes_back(url: str) -> None:
-    run_commands(["alembic upgrade head", "alembic downgrade base"], url, FOLDER)
+    run_commands(["alembic downgrade base"], url, FOLDER)
