@@ -14,6 +14,8 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse, Response
 
+import pgsimhash.scrapy
+
 
 class PagesSpider(scrapy.Spider):
     """Follows every link of the front page, and yields each page as an item."""
@@ -83,6 +85,8 @@ class ListSpider(PagesSpider):
 def main() -> None:
     url, settings = sys.argv[1], json.loads(sys.argv[2])
     items: list[dict[str, Any]] = []
+    if seconds := settings.pop("PAUSE_SECONDS", None):
+        vars(pgsimhash.scrapy)["PAUSE_SECONDS"] = seconds
 
     def keep(item: Any) -> None:
         items.append({key: value for key, value in item.items() if key != "html"})

@@ -268,7 +268,8 @@ def test_a_lost_database(site: Site, server_dsn: str, dsn: str, settings: dict[s
 @pytest.mark.parametrize("retries", [True, False])
 def test_a_connection_lost_briefly(site: Site, server_dsn: str, dsn: str, retries: bool) -> None:
     """It costs no verdict, or, without retries, few until the store is asked again."""
-    settings = {} if retries else {**AT_ONCE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.12}
+    slow = {"CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.03, "PAUSE_SECONDS": 0.6}
+    settings = {} if retries else {**AT_ONCE, **slow}
     moments = range(5, COUNT, 10) if retries else [10]
     with database_lost(site, server_dsn, dsn, moments, comes_back=True):
         crawl = Crawl(site, dsn, {**PIPELINE, **settings})
