@@ -89,7 +89,7 @@ def test_the_tests_pass_from_the_sdist(built: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (folder,) = tmp_path.iterdir()
-    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--assert=plain"]
     assert "tests/test_docs.py::" in run([*pytest_, "--collect-only"], folder)
     some = ["tests/hashing", "tests/test_vectors.py", "tests/store/write/test_records.py"]
     run([*pytest_, *some], folder)
@@ -167,6 +167,6 @@ def test_type_checkers_see_an_editable_install(clone: Path, tmp_path: Path) -> N
         [programs / "basedpyright", "--level", "error", "--pythonpath", python],
     ]
     for check in checks:
-        run([*check, "right.py"], tmp_path)
-        with pytest.raises(AssertionError, match="fnid"):
-            run([*check, "wrong.py"], tmp_path)
+        with pytest.raises(AssertionError, match="fnid") as wrong:
+            run([*check, "right.py", "wrong.py"], tmp_path)
+        assert {*re.findall(r"(\w+)\.py:\d+.* error", str(wrong.value))} == {"wrong"}
