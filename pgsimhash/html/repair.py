@@ -307,7 +307,8 @@ def clear_topics(root: HtmlElement) -> None:
 
 
 def _is_apart(section: HtmlElement) -> bool:
-    return named({"id": section.get("id", "")}).flags & Named.APART > 0
+    name = section.get("id", "")
+    return bool(name) and named({"id": name}).flags & Named.APART > 0
 
 
 def _is_titled(section: HtmlElement) -> bool:
