@@ -104,8 +104,8 @@ BEGIN
         FROM (SELECT * FROM seen AS s WHERE NOT s.is_later AND NOT s.is_gone) AS e
         FULL JOIN (SELECT * FROM seen AS s WHERE s.is_later) AS l ON l.address = e.address
         LEFT JOIN pgsimhash.redirects AS r
-            ON r.collection_id = own_id AND r.url = e.url AND l.url IS NULL
-        LEFT JOIN seen AS t ON t.url = r.target AND t.is_later AND NOT t.is_gone
+            ON r.collection_id = own_id AND r.url = e.address AND l.url IS NULL
+        LEFT JOIN seen AS t ON t.address = r.target AND t.is_later AND NOT t.is_gone
         LEFT JOIN (
             SELECT s.host, 2 * count(*) FILTER (WHERE s.is_later)
                 >= count(*) FILTER (WHERE NOT s.is_later AND NOT s.is_gone) AS is_visited
