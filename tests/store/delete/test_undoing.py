@@ -21,19 +21,22 @@ START = datetime(2024, 5, 1, tzinfo=UTC)
 TEXTS = [" ".join(f"word{text}x{n}" for n in range(50)) for text in range(3)]
 
 
-def seen(dsn: str) -> dict[int, tuple[datetime, datetime | None]]:
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+def seen(connection: Connection) -> dict[int, tuple[datetime, datetime | None]]:
     """When each version was last seen again, and when its URL was found gone since."""
-    rows = run_sql(dsn, "SELECT page_id, seen_at, gone_at FROM pgsimhash.last_seen")
+    rows = connection.execute("SELECT page_id, seen_at, gone_at FROM pgsimhash.last_seen")
     return {page_id: (seen_at, gone_at) for page_id, seen_at, gone_at in rows}
 
 
-def of_runs(dsn: str) -> dict[int, set[int]]:
+def of_runs(connection: Connection) -> dict[int, set[int]]:
     """The present versions that each run stored or saw."""
     statement = (
         "SELECT s.run_id, array_agg(DISTINCT p.page_id) FROM pgsimhash.sightings AS s "
         "JOIN pgsimhash.pages AS p ON p.page_id = ANY (s.page_ids) GROUP BY s.run_id"
     )
-    return {run_id: set(page_ids) for run_id, page_ids in run_sql(dsn, statement)}
+    return {run_id: set(page_ids) for run_id, page_ids in connection.execute(statement)}
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,12 @@ class History:
                 expected[visit.page_id] = (time, visit.time)
             elif visit.kind == "unchanged":
                 expected[visit.page_id] = (max(time, visit.time), None)
-        assert seen(self.dsn) == expected
+        assert seen(self.connection) == expected
         saw: dict[int, set[int]] = {}
         for visit in self.visits:
             if visit.run is not None and visit.kind != "gone":
                 saw.setdefault(visit.run, set()).add(visit.page_id)
-        assert of_runs(self.dsn) == saw
+        assert of_runs(self.connection) == saw
 
 
 def run_sql_in(connection: psycopg.Connection[Any], url: str) -> list[Any]:
@@ -309,11 +312,15 @@ def test_a_killed_crawl_begun_again(dsn: str) -> None:
         store.start_run(f"day {day}")
         return [url for url, count in Counter(crawl(store, day)).items() if count > 1]
 
-    with connect(dsn) as killed, connect(dsn) as store:
+    with (
+        connect(dsn) as killed,
+        connect(dsn) as store,
+        psycopg.connect(dsn, autocommit=True) as plain,
+    ):
         store.set_policy("*", refetch_after=timedelta(hours=1))
         assert len(kept(store, 1)) == 20
         run_sql(dsn, "UPDATE pgsimhash.pages SET fetched_at = fetched_at - interval '1 day'")
-        before = seen(dsn)
+        before = seen(plain)
         assert all(map(store.should_fetch, urls))
         killed.start_run("killed")
         list(islice(crawl(killed, 2), 15))
@@ -321,7 +328,7 @@ def test_a_killed_crawl_begun_again(dsn: str) -> None:
         run = store.runs()[0]
         store.undo_run(run.run_id)
         assert (run.label, run.ended_at) == ("killed", None)
-        assert seen(dsn) == before
+        assert seen(plain) == before
         assert all(map(store.should_fetch, urls))
         assert len(kept(store, 2)) == 4
         # Without an undo, a policy for lists makes their links known again.
