@@ -335,7 +335,7 @@ ORDER BY run, n / 256
 @pytest.mark.parametrize("analysed", [False, True])
 def test_what_a_comparison_reads(dsn: str, plans: str, analysed: bool) -> None:
     """Each crawl's versions once by their ids, and texts that changed 32 at a time."""
-    urls, changed = 8_000, 1_000
+    urls, changed = 4_000, 500
     server = Server(dsn, plans)
     store = connect(server.connection)
     run_sql(dsn, FILL.format(urls=urls, changed=changed))
@@ -345,8 +345,8 @@ def test_what_a_comparison_reads(dsn: str, plans: str, analysed: bool) -> None:
     buffers = server.buffers(
         lambda _: kinds.append(Counter(change.change for change in compare_crawls(store).changes))
     )
-    assert kinds[-1] == {"changed": 800, "missing": 800, "new": 800, "unchanged": 1}
+    assert kinds[-1] == {"changed": 400, "missing": 400, "new": 400, "unchanged": 1}
     server.connection.close()
-    lookups = 2 * (urls - 800) + 2 * 800
+    lookups = 2 * (urls - 400) + 2 * 400
     assert lookups < buffers <= 4 * lookups
-    assert 800 // 32 < len(server._plans) <= 800 // 32 + 8
+    assert 400 // 32 < len(server._plans) <= 400 // 32 + 8

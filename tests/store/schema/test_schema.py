@@ -108,8 +108,8 @@ def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
     dsn: str, empty_dsn: str, upgrade: Callable[[str], object], isolation: str
 ) -> None:
     let(empty_dsn, {"default_transaction_isolation": isolation})
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(upgrade, [empty_dsn] * 4))
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(upgrade, [empty_dsn] * 3))
     assert dump(empty_dsn) == dump(dsn)
 
 
