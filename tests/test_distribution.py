@@ -129,7 +129,14 @@ def test_the_sdist_installs_without_a_compiler(built: Path, tmp_path: Path) -> N
     assert not list(target.rglob("*.so"))
 
 
-@pytest.mark.parametrize("python", sorted({sys.executable, newest_python()}))
+@pytest.fixture(params=["this", "the newest"])
+def python(request: pytest.FixtureRequest) -> str:
+    python = sys.executable if request.param == "this" else newest_python()
+    if request.param == "the newest" and python == sys.executable:
+        pytest.skip("no newer Python is installed")
+    return python
+
+
 def test_the_wheel_is_complete(built: Path, python: str, empty_dsn: str, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
     run([python, "-m", "venv", "clean"], tmp_path)
