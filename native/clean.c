@@ -62,13 +62,15 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return NULL;
     const uint8_t *start = (const uint8_t *)data, *end = start + size, *page_end = NULL;
-    bool has_slash = false, has_cdata = false, is_text = false;
+    bool has_slash = false, has_cdata = false, is_xhtml = false, is_text = false;
     const uint8_t *at = memchr(start, '<', (size_t)size), *next;
     for (; at != NULL; at = next) {
         next = memchr(at + 1, '<', (size_t)(end - at - 1));
         const uint8_t *stop = next == NULL ? end : next, *name = at + 1;
-        is_text = is_text || begins(name, stop, "svg") || begins(name, stop, "math") ||
-                  begins(name, stop, "?xml");
+        is_xhtml = is_xhtml || begins(name, stop, "?xml");
+        is_text = is_text || is_xhtml || begins(name, stop, "svg") || begins(name, stop, "math") ||
+                  begins(name, stop, "/foreignobject");
+        if (begins(name, stop, "/svg>") || begins(name, stop, "/math>")) is_text = is_xhtml;
         has_cdata = has_cdata || (is_text && stop - name > 1 && name[0] == '!' && name[1] == '[');
         if (page_end == NULL && (begins(name, stop, "/body") || begins(name, stop, "/html")))
             page_end = at;
