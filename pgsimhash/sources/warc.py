@@ -63,7 +63,7 @@ _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 RECORD_BEGIN: Final = b"WARC/"
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 # A record within the block of another one, which has a wrong length.
-_RECORD: Final = re.compile(rb"(?<=\n)(WARC/\d+\.\d+\r?\n)(?:[A-Za-z-]+:|\Z)")
+_RECORD: Final = re.compile(rb"(?<=[\n>])(WARC/\d+\.\d+\r?\n)(?:[A-Za-z-]+:|\Z)")
 _BLOCK_ENDS: Final = (b"\r\n\r\n", b"\n\n")
 _WHOLE: Final = re.compile(rb"</html>\s*\Z", re.IGNORECASE)
 
@@ -277,12 +277,18 @@ def _read_record(
     record, member = _Record(headers, block, size, may_be_cut), stream.member
     try:
         # Reading further makes gzip verify the checksum of this record.
-        line = stream.readline(_MAX_HEADERS)
-        if is_short or (line.strip() and not _VERSION.match(line)):
-            line, real = _real_block(stream, block + skipped + line, max_bytes)
+        blanks = b""
+        while (line := stream.readline(_MAX_HEADERS)) and not line.strip():
+            stream.idle(len(line))
+            blanks += line[: 4 - len(blanks)]
+        is_wrong = is_short or (line != b"" and not _VERSION.match(line))
+        read = block + skipped + blanks + line if is_wrong else b""
+        # Empty lines are behind the block, or in a header of the next record.
+        if is_short or (is_wrong and not blanks) or _RECORD.search(read):
+            line, real = _real_block(stream, read, max_bytes)
             if kept == size or (is_short and not skipped):
                 record = record._replace(block=real, size=len(real))
-        return record, line if line.strip() else _next_line(stream), None
+        return record, line, None
     except DamagedError as damage:
         if isinstance(damage, ChecksumError) and stream.member == member:
             raise

@@ -520,6 +520,17 @@ def test_a_wrong_length_loses_no_record(path: Path, kind: str, wrong: int, zippe
     assert texts(*reversed(records(wrong))) == texts(*reversed(records(0)))
 
 
+@pytest.mark.parametrize("between", [b"\r\n\r\n", b"\n", b""])
+def test_a_block_may_end_anywhere_in_the_next_record(path: Path, between: bytes) -> None:
+    body = HTML + b"</html>"
+    first, *others = (record(body, url=f"https://a.example/{n}", zipped=False) for n in range(3))
+    size = len(first.split(b"\r\n\r\n", 1)[1]) - 4
+    for wrong in range(1, others[0].index(b"\r\n\r\n") + 9, 9 - 2 * len(between)):
+        longer = first.replace(b": %d\r\n" % size, b": %d\r\n" % (size + wrong))[:-4] + between
+        pages = [item for item in read(path, longer, *others) if isinstance(item, SourcePage)]
+        assert [page.html.rstrip() for page in pages] == [body] * 3, wrong
+
+
 def test_line_ends_that_were_removed_after_counting_lose_no_record(path: Path) -> None:
     data = b"".join(
         record(HTML + b"\r\n</html>", url=f"https://a.example/{n}", zipped=False) for n in range(4)
