@@ -16,6 +16,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import PageError
+from pgsimhash.hashing.tokens import is_unspaced
 from pgsimhash.html.parse import clean_text
 from pgsimhash.pages.values import says_noindex
 
@@ -59,6 +60,9 @@ _ERROR: Final = re.compile(
     | service\ unavailable | too\ many\ requests
     | seite\ nicht\ gefunden | page\ (?:introuvable|non\ trouvée) | página\ no\ encontrada
     | página\ não\ encontrada | pagina\ non\ trovata | pagina\ niet\ gevonden
+    | nie\ znaleziono\ strony | strona\ nie\ istnieje | sidan\ (?:hittades\ inte|finns\ inte)
+    | siden\ (?:blev\ |ble\ )?ikke\ fun[dn]et | sivua\ ei\ löydy | stránka\ nenalezena
+    | sayfa\ bulunamad. | 페이지를\ 찾을\ 수\ 없습니다 | сторінку\ не\ знайдено
     | страница\ не\ найдена | (?:お探しの)?ページ[がは]見つかりません(?:でした)?
     | 页面不存在 | 找不到页面
     """,
@@ -70,7 +74,7 @@ _BLOCK_TITLE: Final = re.compile(
     r"|(?:please )?(?:checking|verifying) your browser|one more step|ddos-guard"
 )
 _NEEDS_SCRIPT: Final = re.compile(
-    r"(?:please|must|need to|have to) (?:enable|turn on|activate) (?:javascript|cookies)"
+    r"(?:please|must|need to|have to) (?:enable|turn on|activate) (?:javascript|js\b|cookies)"
     r"|javascript (?:is|has been) (?:disabled|turned off|not enabled|required) (?:in|to|for|on)"
     r"|(?:bitte|veuillez) (?:aktivieren sie|activer) javascript"
 )
@@ -85,15 +89,17 @@ _AMBIGUOUS: Final = re.compile(
     r"|page (?:missing|unavailable)|service unavailable"
 )
 _SAYS_ERROR: Final = re.compile(
-    r"(?:not?|n't) (?:be )?(?:find|found|exist|available|authori[sz]ed)|cannot find"
-    r"|no such|error|sorry|oops|went wrong"
-    r"|looking for|asked for|nicht gefunden|introuvable|no encontrad|não encontrad"
-    r"|non trovat|niet gevonden|не найден|見つかりません|不存在|找不到"
+    r"(?:not?|n't) (?:be )?(?:find|found|exist|authori[sz]ed)|cannot find"
+    r"|no such (?:page|file|url)|oops|went wrong|sorry\W+(?:but )?(?:no|th|we|you|it|page)"
+    r"|error (?:\d|code|page|has|was|occur|while)|(?:server|internal|unexpected) error"
+    r"|you\b[^.]{0,9} (?:looking|asked) for|nicht gefunden|introuvable|no encontrad|não encontrad"
+    r"|non trovat|niet gevonden|nie (?:istnieje|znaleziono)|hittades inte|inte hitta|ikke fun[dn]et"
+    r"|ei löydy|nenalezen|bulunamad.|не найден|не знайден|찾을 수 없|見つかりません|不存在|找不到"
 )
 # The sentences of an error page that say so less clearly.
 _MAY_SAY_ERROR: Final = re.compile(
-    r"no longer|denied|permission|unavailable|is missing|moved|removed|deleted|please|wait a"
-    r"|try again|temporar"
+    r"no longer|denied|have permission|(?:not |un)available|is missing|moved|removed|deleted"
+    r"|please|wait a|try again|temporar"
 )
 # What the sentences of a bot check, and of a page that scripts fill, are about: the last ones only
 # if they speak to the reader.
@@ -105,7 +111,7 @@ _CHECK: Final = re.compile(
     r".*(?:robot|\bbots?\b|human|captcha|automat|security|access|verif|traffic)"
 )
 _SENTENCE_WORDS: Final = 4  # titles and labels have fewer
-_SENTENCE_ENDS: Final = re.compile(r"[.!?:;\u3002\n]+")
+_SENTENCE_ENDS: Final = re.compile(r"[.!?:;]+(?=\s|$)|[\u3002\uff01\uff1f\n]+")
 _PARTS: Final = re.compile(r"\s[|·•»/\u2013\u2014-]\s|\s*[|»]\s*|:\s|\n")
 _MOUNTS: Final = ("root", "app", "__next", "__nuxt", "___gatsby", "app-root", "react-root")
 # Whether one of the first 100 of these elements has no text.
@@ -240,7 +246,7 @@ def check_stand_in(
     ``unlinked`` returns the text outside links.
     """
     words = text.split()
-    if len(words) < TEXT_WORDS_MIN:
+    if _size(words) < TEXT_WORDS_MIN:
         return
     content = " ".join(words).lower().replace("\u2019", "'")
     first = next(line for line in text.split("\n") if line.strip())
@@ -280,5 +286,10 @@ def _sentence_sizes(text: str) -> tuple[list[int], list[int]]:
     for words in filter(None, map(str.split, _SENTENCE_ENDS.split(text.lower()))):
         sentence = " ".join(words)
         patterns = (_CHECK, _SAYS_ERROR, _MAY_SAY_ERROR)
-        sizes[any(pattern.search(sentence) for pattern in patterns)].append(len(words))
+        sizes[any(pattern.search(sentence) for pattern in patterns)].append(_size(words))
     return sizes
+
+
+def _size(words: Iterable[str]) -> int:
+    """Return how many words there are; two characters of a script without spaces are one."""
+    return sum(max(len(word) // 2, 1) if is_unspaced(word) else 1 for word in words)

@@ -272,6 +272,13 @@ def test_of_titles_that_contain_nearly_all_of_a_page_only_the_begin_is_read() ->
     f"<title>CAPTCHA</title><h1>CAPTCHA</h1>{STORY}",
     f"<title>Not found</title><h1>Not found</h1><p>A cat has been missing since May.</p>{STORY}",
     f"<title>Tides</title><p>{SENTENCES[4]}</p><p>JavaScript is disabled in your browser.</p>",
+    "<h1>Forbidden</h1><p>A detective looking for his brother takes a room above a cinema. The"
+    " landlady has seen all, and there is no such cinema in Lisbon now.</p>",
+    "<h1>404</h1><p>The bus runs to the lake at a quarter past every hour. Fares are not available"
+    " here. Sorry, dogs walk. All bicycles ride for free in the evening, and so do cats.</p>",
+    "<h1>Not Found</h1><p>The quartet from Turku plays waltzes on broken toys. Their second record,"
+    " by permission of a lighthouse, has an error in the title.</p>",
+    "<h1>404</h1><p>この路線は港から病院まで十二分ごとに走り、市場と図書館と新しいプールに停まります。",
     "<title>Captcha</title><h1>Captcha</h1><p>A captcha tells people and robots apart. The word was"
     " coined in 2003 by a group in Pittsburgh, who first drew bent letters.</p>",
     "<title>Security check</title><p>The security check at the quay takes ten minutes on weekdays."
@@ -295,6 +302,14 @@ def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
         "<div id=why style='display:none'>The block ends when your requests stop. You may be asked "
         "to verify that you are human if your browser sends requests very quickly. Ask the person "
         "who keeps the network, because another machine in it may be at fault.</div>"),
+    ("blocked", "<title>bay.example</title><p>Please enable JS and disable any ad blocker to go"
+        " on to bay.example, which is protected from all who read too many pages in a day.</p>"),
+    ("error_page", "<title>页面不存在</title><p>抱歉您访问的页面不存在或已被删除请检查您输入的网址"
+        "是否正确或返回首页继续浏览其他内容。三秒后自动跳转到首页。</p>"),
+    ("error_page", "<h1>404</h1><p>Przepraszamy, strona, której szukasz, nie istnieje. Mogła zostać"
+        " usunięta lub przeniesiona pod inny adres. Wróć na stronę główną i szukaj.</p>"),
+    ("error_page", "<h1>Sidan hittades inte</h1><p>Vi kan inte hitta det som du letar efter."
+        " Kontrollera adressen, eller gå till startsidan och sök det du vill läsa om båtar.</p>"),
     ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
 ])  # fmt: skip
 def test_a_page_without_text_of_its_own_is_refused(reason: str, page: str) -> None:
