@@ -10,13 +10,13 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure, PageItem
-from pgsimhash.sources.page import Reading, failure, one_line
+from pgsimhash.sources.page import Reading, failure, one_line, shown
 from pgsimhash.sources.streams import DAMAGES, GZIP, Budget, Stream, stream_of
 from pgsimhash.sources.warc import RECORD_BEGIN, read_stream
 
 _ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
-# Some archives are a zipped folder.
-_WARC_IN_ZIP: Final = re.compile(r"(?:[^/]*/)?archive/.*\.warc(\.wet)?(\.gz|\.zst)?", re.IGNORECASE)
+# In the folder archive/, but some archives are a zipped folder, or have other names.
+_READ: Final = re.compile(r".*\.(?:warc(?:\.wet)?(?:\.gz|\.zst)?|wacz)", re.IGNORECASE | re.DOTALL)
 _ZIP_DAMAGES: Final = (*DAMAGES, RuntimeError, OverflowError, struct.error)
 
 
@@ -39,7 +39,7 @@ def read_wacz(
         return number
     file_size, end, overlapping = file.seek(0, io.SEEK_END), 0, set[ZipInfo]()
     for entry in sorted(zipped.infolist(), key=lambda entry: entry.header_offset):
-        if entry.header_offset < end and _is_read(entry.filename):
+        if entry.header_offset < end and _READ.fullmatch(entry.filename):
             overlapping.add(entry)
         end = max(end, entry.header_offset + _ZIP_HEADER + _size_of(entry))
     if overlapping:
@@ -49,7 +49,7 @@ def read_wacz(
     budget = Budget() if outer is None else outer
     for entry in zipped.infolist():
         is_archive = entry.filename.lower().endswith(".wacz")
-        if entry in overlapping or not _is_read(entry.filename):
+        if entry in overlapping or not _READ.fullmatch(entry.filename):
             continue
         place = f"{name}/{entry.filename}"
         try:
@@ -75,13 +75,14 @@ def read_wacz(
         except _ZIP_DAMAGES as error:
             yield PageFailure(place, "unreadable", one_line(error))
     if number == first:
-        detail = "there are no records in WARC files in the folder archive/ of the zip file"
+        detail = "there are no records in WARC files of the zip file"
+        yield failure(name, PageError("unreadable", detail))
+    names = (entry.filename for entry in zipped.infolist() if not entry.is_dir())
+    if other := [file for file in names if "archive/" in file and not _READ.fullmatch(file)]:
+        files = "1 file" if len(other) == 1 else f"{len(other):,} files"
+        detail = f"not read: {files} in archive/, such as {shown(other[0])}"
         yield failure(name, PageError("unreadable", detail))
     return number
-
-
-def _is_read(name: str) -> bool:
-    return name.lower().endswith(".wacz") or _WARC_IN_ZIP.fullmatch(name) is not None
 
 
 def _size_of(entry: ZipInfo) -> int:

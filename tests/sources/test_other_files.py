@@ -182,16 +182,24 @@ def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
     assert urls(items)[:3] == [URL + name for name in ("0", "1", "2")]
 
 
-def test_an_archive_may_be_a_zipped_folder_and_says_if_it_has_no_records(tmp_path: Path) -> None:
+def test_an_archive_may_have_other_folders_and_says_what_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "crawl.wacz"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("crawl/archive/a.warc.gz", b"".join(records(3)))
-    assert urls(read(path)) == [f"{URL}{n}" for n in range(3)]
-    for name, data in {"warcs/a.warc.gz": b"".join(records(3)), "archive/a.warc.gz": b""}.items():
+
+    def archive(name: str, data: bytes, other: str = "datapackage.json") -> list[PageItem]:
         with zipfile.ZipFile(path, "w") as file:
             file.writestr(name, data)
-        (item,) = read(path)
-        assert failed(item, "no records in WARC files in") == (str(path), "unreadable")
+            file.writestr(other, b"other data")
+        return read(path)
+
+    for folder in ("crawl/archive/", "a/b/ARCHIVE/", "warcs/", "", "archive\\"):
+        items = archive(f"{folder}a.warc.gz", b"".join(records(3)))
+        assert urls(items) == [f"{URL}{n}" for n in range(3)], folder
+    (item,) = archive("archive/a.warc.gz", b"")
+    assert failed(item, "no records in WARC files of") == (str(path), "unreadable")
+    for name in ("archive/b.arc.gz", "archive/b.warc.bz2"):
+        *pages, item = archive("archive/a.warc", record(zipped=False), name)
+        assert len(urls(pages)) == 1
+        assert failed(item, f"not read: 1 file in archive/, such as {name}")[1] == "unreadable"
 
 
 def test_archives_in_an_archive(tmp_path: Path) -> None:
