@@ -40,10 +40,6 @@ _SELF_CLOSED: Final = re.compile(
     re.IGNORECASE,
 )
 _XML_DECLARATION: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\s")
-# Sections of CDATA are text in XHTML and in these elements (13.2.5.42), elsewhere comments.
-_CDATA: Final = b"<![CDATA["
-_FOREIGN: Final = re.compile(rb"<(/?)(?:svg|math)\b", re.IGNORECASE)
-
 _DRAWINGS: Final = ("svg", "math")
 # The start tags that end a drawing, and the elements in it that contain HTML (13.2.6.5).
 _ENDS_DRAWING: Final = words(
@@ -51,6 +47,13 @@ _ENDS_DRAWING: Final = words(
     " listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
 )
 _HTML_IN_DRAWING: Final = words("foreignobject desc title mi mo mn ms mtext annotation-xml")
+# Sections of CDATA are text in XHTML and in drawings (13.2.5.42), elsewhere comments.
+_CDATA: Final = b"<![CDATA["
+_IN_DRAWING: Final = re.compile(
+    rb"<!--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)|<!\[CDATA\["
+    rb"|<(?P<begins>(?i:svg|math)\b[^<>]*+(?<!/)>|/(?i:foreignobject)\b)"
+    rb"|<(?P<ends>/(?i:svg|math)\b|(?i:%s)\b)" % "|".join(_ENDS_DRAWING).encode()
+)
 
 _REPAIRED: Final = words(
     "applet button dialog embed ins math noscript object select svg switch template tspan"
@@ -108,8 +111,8 @@ def repaired_source(source: bytes) -> bytes:
     """Return the UTF-8 of a page so that libxml2's parser reads it as browsers do."""
     end, has_slash, has_cdata = native.odd_tags(source)
     is_xhtml = _XML_DECLARATION.match(source) is not None
-    if has_cdata and (plain := _without_cdata(source, is_xhtml)) != source:
-        source, end = plain, 0
+    if has_cdata and _CDATA in source:
+        source, end = _without_cdata(source, is_xhtml), 0
     if has_slash and not is_xhtml:
         source, end = _opened(source), 0
     rest = _PAGE_END.sub(lambda tag: b"" if tag[1] else tag[0], source[end:])
@@ -119,18 +122,18 @@ def repaired_source(source: bytes) -> bytes:
 def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:
     """Return a page with its CDATA sections as text, of HTML those in drawings and formulas."""
     parts: list[bytes] = []
-    done, is_text = 0, is_xhtml
-    while (start := source.find(_CDATA, done)) >= 0:
-        for tag in () if is_xhtml else _FOREIGN.finditer(source, done, start):
-            is_text = not tag[1]
-        parts.append(source[done:start])
-        done = start
-        end = source.find(b"]]>", start) if is_text else start
-        if end < 0:
-            break
-        data = source[start + len(_CDATA) : end].decode("utf-8", "replace")
-        parts.append(escape(data, quote=False).encode() if is_text else _CDATA)
-        done = end + 3 if is_text else start + len(_CDATA)
+    at, done, is_text = 0, 0, is_xhtml
+    while mark := _IN_DRAWING.search(source, at):
+        at = mark.end()
+        if mark[0] == _CDATA and is_text:
+            end = source.find(b"]]>", at)
+            if end < 0:
+                break
+            data = source[at:end].decode("utf-8", "replace")
+            parts += source[done : mark.start()], escape(data, quote=False).encode()
+            at = done = end + 3
+        elif mark.lastgroup and not is_xhtml:
+            is_text = mark.lastgroup == "begins"
     return b"".join((*parts, source[done:]))
 
 

@@ -71,6 +71,8 @@ def faq(question: str, answer: str) -> str:
     f"<?xml version='1.0'?><html><head><title/><style/></head><body>{STORY}</body></html>",
     f"<?xml version='1.0'?><body><iframe/><div hidden=''/>{STORY}<iframe></iframe></body>",
     f"<iframe src='/a' />{STORY}", f"<svg><title/><style/></svg>{STORY}<svg><title>a</title></svg>",
+    f"<svg><!-- <![CDATA[ --></svg>{STORY}<!-- ]]> -->",
+    f"<?xml version='1.0'?><!-- <![CDATA[ --><p>{STORY}<!-- ]]> --><p><![CDATA[a]]></p>",
     f"\ufeff<?xml version='1.0'?><p>A <![CDATA[x]]> <![CDATA[{SENTENCES[0]}]]></p>{STORY}",
     faq("<button class='accordion'>{}</button>", "<div><p>{}</p></div>") + STORY,
     faq("<button class='collapsible'>{}</button>", "<div style='display:none'>{}</div>") + STORY,
@@ -173,7 +175,9 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
     "<object data=/a.pdf>No viewer</object>", "<video src=/a>Your browser has no player.</video>",
     "<script/>var secret = 1;</script>", "<script onload='a=>b'/>var secret = 1;</script>",
     f"<noscript>&lt;div&gt;{SENTENCES[7] * 6}</noscript>",
-    "<p><![CDATA[ No text of HTML ]]></p>",
+    "<p><![CDATA[ No text of HTML ]]></p>", "<svg/><p><![CDATA[ No text of HTML ]]></p>",
+    "<svg><foreignObject><p><![CDATA[No]]></p></foreignObject><text><![CDATA[ ]]></text></svg>",
+    "<svg><path><p></p><p><![CDATA[ No text of HTML ]]></p>",
     f"<button>More</button><p id=a hidden>{SENTENCES[7]}</p>",
     "<div style='display:none'><p>It was sent</p></div>",
     "<math><semantics><mi>a</mi><annotation>frac</annotation></semantics></math>",
@@ -236,6 +240,7 @@ def test_many_broken_parts_take_linear_time() -> None:
         "</body ",
         "<embed>",
         "<svg><![CDATA[",
+        "<!-- <![CDATA[",
         "<script a='",
     ):
         parsed(f'<?xml version="1.0"?><p>a</p>{part * count}')
