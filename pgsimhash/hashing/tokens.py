@@ -41,11 +41,11 @@ _UNSPACED: Final = (
     "\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-# What a reader does not see within a word: the kashida, which stretches a word, Unicode's
-# Default_Ignorable_Code_Point, such as soft hyphens, joiners, fillers and variation selectors, and
-# the controls of annotations and hieroglyphs.
+# What a reader does not see within a word: what stretches it in Arabic, N'Ko and Mongolian;
+# Unicode's Default_Ignorable_Code_Point, such as soft hyphens, joiners, fillers and variation
+# selectors; the controls of annotations and hieroglyphs.
 _UNSEEN: Final = re.compile(
-    "[\u0640\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "[\u0640\u07fa\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180a-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )

@@ -35,7 +35,7 @@ _PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/](?:[^>-]|-(?!->)){0,100
 # A slash ends no start tag of HTML, so what these hide goes on to their end tag, but in drawings.
 _SELF_CLOSED: Final = re.compile(
     rb"""<(?:(/?)(?:svg|math)\b[^<>]*+|(script|style|title|textarea|iframe|noscript|template|video"""
-    rb"""|audio|canvas|noembed|noframes|(?:div|span)(?=\s[^<>]*\b(?:hidden|none)\b))\b"""
+    rb"""|audio|canvas|noembed|noframes|(?:div|span|aside|section)(?=\s[^<>]*\b(?:hidden|none)\b))\b"""
     rb"""(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+/>)""",
     re.IGNORECASE,
 )

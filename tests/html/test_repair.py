@@ -183,8 +183,8 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
     "<math><semantics><mi>a</mi><annotation>frac</annotation></semantics></math>",
     # A slash ends no start tag of HTML.
     *(f"<{tag}/><p>A secret of goats</p></{tag.split()[0]}>" for tag in (
-        "iframe src='/a' ", "template", "video src=/a ", "canvas", "div hidden",
-        "span style='display: none' ", "noembed", "noframes",
+        "iframe src='/a' ", "template", "video src=/a ", "canvas", "div hidden", "aside hidden",
+        "span style='display: none' ", "section style='display:none' ", "noembed", "noframes",
     )),
     "<svg><mask><text>a</text></mask><clipPath><text>b</text></clipPath></svg>",
     "<svg><switch><path/><a><text>Text is not SVG - cannot display</text></a></switch></svg>",
@@ -331,9 +331,9 @@ def test_marks_belong_to_words(text: str, tokens: int) -> None:
     assert len(tokenize(text)) == tokens
 
 
-# The kashida, annotations, and Default_Ignorable_Code_Point of DerivedCoreProperties.txt.
+# Stretchers, annotations, and Default_Ignorable_Code_Point of DerivedCoreProperties.txt.
 UNSEEN = words(
-    "0640 00AD 034F 061C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164"
+    "0640 07FA 180A 00AD 034F 061C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164"
     " FE00-FE0F FEFF FFA0 FFF0-FFF8 FFF9-FFFB 13430-1343F 1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
 )
 
