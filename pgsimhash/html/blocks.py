@@ -51,7 +51,7 @@ NEVER_TEXT: Final = words(
 )
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
-TITLE_TAGS: Final = HEADING_TAGS | {"summary"}  # of what follows
+TITLE_TAGS: Final = HEADING_TAGS | {"dt", "summary"}  # of what follows
 LIST_TAGS: Final = words("ul ol dl menu")
 CONTENT_TAGS: Final = words("article main")
 CELL_TAGS: Final = words("td th")

@@ -19,6 +19,7 @@ from pgsimhash.html import native
 from pgsimhash.html.blocks import (
     HEADING_TAGS,
     NEVER_TEXT,
+    TITLE_TAGS,
     Named,
     is_hidden,
     named,
@@ -100,8 +101,9 @@ _REFERENCES: Final = [
 ]
 _HERE: Final = ("#", "javascript:")
 # Titles of what they open are shown with it.
-_RETAGGED: Final = {"a": "span", **dict.fromkeys(("b", "button", "div", "strong"), "summary")}
-_FOLD_TITLES: Final = HEADING_TAGS | words("b button div dt p span strong summary")
+_RETAGGED: Final = {"a": "span", **dict.fromkeys(("b", "button", "div", "p", "strong"), "summary")}
+_SENTENCES: Final = ("p", "li", "dd")
+_FOLD_TITLES: Final = TITLE_TAGS | words("b button div p span strong")
 _TABS: Final = re.compile(r"\btabs?[-_]?(?:pane|panel|content|body)", re.IGNORECASE)
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
 _STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
@@ -260,16 +262,16 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
 
 def _is_word(button: HtmlElement) -> bool:
     """Return whether a button is a word of a sentence, such as a term that it explains."""
-    around, before = button.getparent(), button.getprevious()
-    if around is None or around.tag != "p" or not button.tail or not button.tail[0].isspace():
+    around, before, tail = button.getparent(), button.getprevious(), button.tail or ""
+    if around is None or around.tag not in _SENTENCES or not tail.strip() or tail[0].isalnum():
         return False
     text = around.text if before is None else before.tail
-    return bool(tokenize(text or "") and tokenize(button.tail))
+    return len(tokenize(f"{text or ''} {tail}")) >= _FOLD_WORDS
 
 
 def _is_text(button: HtmlElement) -> bool:
     """Return whether a button is a question or title that opens an answer, or was never closed."""
-    if button.get("role") == "tab" or next(button.iterancestors(*_TITLES), None) is not None:
+    if button.get("role") == "tab" or next(button.iterancestors(*TITLE_TAGS), None) is not None:
         return True
     if len(button) and next(button.iterdescendants(*_PARAGRAPHS), None) is not None:
         return True
@@ -279,7 +281,6 @@ def _is_text(button: HtmlElement) -> bool:
     return is_question or words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
 
 
-_TITLES: Final = HEADING_TAGS | {"dt"}
 _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
 
 
@@ -381,7 +382,9 @@ def _looks(*elements: HtmlElement) -> tuple[str, ...]:
 def _prose_words(part: HtmlElement) -> int:
     """Return how many words outside links a hidden part has, none for a dialog or form."""
     if part.get("role") != "tabpanel" and (
-        named(part).flags & _DIALOG or next(part.iter(*_CONTROLS), None) is not None
+        named(part).flags & _DIALOG
+        or _POPUPS.search(part.get("class", "").lower())
+        or next(part.iter(*_CONTROLS), None) is not None
     ):
         return 0
     return len(_words_in(part, _LINKED, _PARTS_MAX))
@@ -400,7 +403,7 @@ def _is_opened(part: HtmlElement, size: int, is_named: bool) -> bool:
     if before is not None:
         words, is_question = _label(before)
         is_titled = is_named and words >= _QUESTION_WORDS and size >= _FOLD_WORDS
-        may_open = words <= _TITLE_WORDS and (is_prose or is_titled or before.tag in _TITLES)
+        may_open = words <= _TITLE_WORDS and (is_prose or is_titled or before.tag in TITLE_TAGS)
         if is_question or (may_open and _opener_in(before, words) is not None):
             return True
     if is_named or not is_prose:

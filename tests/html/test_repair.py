@@ -149,6 +149,7 @@ def test_short_titles_of_what_they_open_are_text(title: str) -> None:
 @pytest.mark.parametrize("title", [
     "<h3 class=toggle>{}</h3>", "<div class=q><span>{}</span><i></i></div>", "<b>{}</b>",
     "<div role=button tabindex=0><i></i><a>{}</a></div>", "<button type=button>{}</button>",
+    "<p class=t><strong>{}</strong></p>",
 ])  # fmt: skip
 def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
     def text(*titles: str) -> str:
@@ -175,6 +176,7 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
     "<object data=/a.pdf>No viewer</object>", "<video src=/a>Your browser has no player.</video>",
     "<script/>var secret = 1;</script>", "<script onload='a=>b'/>var secret = 1;</script>",
     f"<noscript>&lt;div&gt;{SENTENCES[7] * 6}</noscript>",
+    f"<button data-target='#f'>Film</button><p id=f class=lightbox hidden>{SENTENCES[6] * 2}",
     "<p><![CDATA[ No text of HTML ]]></p>", "<svg/><p><![CDATA[ No text of HTML ]]></p>",
     "<svg><foreignObject><p><![CDATA[No]]></p></foreignObject><text><![CDATA[ ]]></text></svg>",
     "<svg><path><p></p><p><![CDATA[ No text of HTML ]]></p>",
@@ -389,6 +391,7 @@ def test_a_formula_is_read_once(formula: str) -> None:
     ("un<x-y>believ</x-y>able", "unbelievable"),
     ("<big>one</big> <acronym>BBC</acronym>", "one BBC"),
     ("the <button class=term>tide</button> table", "the tide table"),
+    ("it goes.<dl><dd>So a <button>lock</button>, if shut, as", "a lock, if shut, as"),
     ("<svg><tspan x=0>one</tspan><tspan x=0>t<tspan>wo</tspan></tspan></svg>", "one two"),
     ("<ruby>東京<rp>(</rp><rt>Tokyo</rt><rp>)</rp></ruby>", "東京(Tokyo)"),
     ("<fancy-word>a <b>day</b></fancy-word>", "a **day**"), ("Donau<wbr>dampf", "Donaudampf"),
