@@ -512,7 +512,7 @@ $$;
 -- Part of a URL with only those characters percent-encoded that are neither unreserved nor given.
 CREATE FUNCTION pgsimhash._spelled(part text, unencoded text DEFAULT '') RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN part ~ '^[A-Za-z0-9_.~-]*$' THEN part ELSE (
+    RETURN CASE WHEN translate(part, unencoded, '') ~ '^[A-Za-z0-9_.~-]*$' THEN part ELSE (
         SELECT string_agg(
             CASE
                 WHEN o.octet BETWEEN 33 AND 126
