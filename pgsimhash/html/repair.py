@@ -67,7 +67,10 @@ _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f", "\u037e")
 _LABEL_WORDS: Final = 12  # the text of a button that has so many words is no label
 # A message about scripts has at most this many words, among them one of these.
 _MESSAGE_WORDS: Final = 60
-_SCRIPTS: Final = re.compile(r"java ?script|\bscripts?\b|\bjs\b|browser|cookies|скрипт|браузер")
+_SCRIPTS: Final = re.compile(
+    r"java ?script|\bscript(s|ing)?\b|\bjs\b|browser|cookies|loading|skript|skrypt|скрипт|браузер"
+    r"|스크립트|سكريبت|स्क्रिप्ट|סקריפט|脚本|クリ リプ"
+)
 _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is that of a script
 # A hidden element is the page only if it has so many words.
 _HIDDEN_WORDS = 20

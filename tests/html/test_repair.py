@@ -167,6 +167,9 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
 
 @pytest.mark.parametrize("hidden", [
     "<noscript><p>Please enable JavaScript to see the comments of all readers.</p></noscript>",
+    "<noscript>이 사이트를 이용하려면 자바스크립트를 켜야 합니다</noscript>",
+    "<noscript>この機能を使うにはスクリプトを有効にしてください</noscript>",
+    "<noscript>Strona wymaga obsługi skryptów</noscript>",
     "<noscript><img src=/pixel.gif alt=''></noscript>", f"<noscript>{STORY}</noscript>",
     "<noscript/><a href=/map>Show the map of boats</a></noscript>",
     "<button>Add to cart</button>", "<template><p>A row that scripts copy</p></template>",
