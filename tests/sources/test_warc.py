@@ -556,13 +556,16 @@ def header(length: int) -> bytes:
 
 
 @pytest.mark.parametrize("piece", [b"\n", b" \r\n", b"x", b"no record\n", header(0)])
-def test_very_much_data_without_pages_ends_a_file(path: Path, piece: bytes) -> None:
-    page, *_, end = read(path, record(), packed(piece, 8192))
+def test_very_much_data_without_pages_ends_a_file(
+    path: Path, piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_DATA_MAX", streams._DATA_MAX // 8)
+    page, *_, end = read(path, record(), packed(piece, 1024))
     assert isinstance(page, SourcePage)
     assert failed(end, "expands to very much data")[1] == "unreadable"
     if piece == b"\n":
         line = gzip.compress(b'{"url": "https://example.com/", "html": ""}\n')
-        lines = read(path.with_name("a.jsonl.gz"), line, packed(piece, 8192))
+        lines = read(path.with_name("a.jsonl.gz"), line, packed(piece, 1024))
         assert (len(lines), urls(lines)) == (2, [page.url])
         assert failed(lines[1], "expands to very much data")[1] == "unreadable"
 
