@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -47,6 +47,12 @@ HAS_READABILITY = find_spec("readability") is not None
 """Not with Python 3.15 or later."""
 
 collect_ignore = [] if HAS_READABILITY else ["schemes/test_blog.py"]
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One more than cores: tests wait too, for the server and for processes."""
+    return (yield) + 1
 
 
 def pytest_report_header() -> list[str]:
