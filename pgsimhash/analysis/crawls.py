@@ -22,7 +22,7 @@ class CrawlChange(WithWords):
     """What became of a page from the earlier crawl to the later one.
 
     - ``changed``: another text; ``distance`` is the number of bits, and ``words`` are those that
-      changed, if the collection keeps Markdown.
+      changed, if the collection keeps Markdown; likewise of ``moved``.
     - ``moved``: ``moved_from``, which is gone or missing, had this text, or redirects to it.
     - ``new``: only the later crawl saw it.
     - ``gone``: the later crawl found it gone (404 or 410).
@@ -107,7 +107,7 @@ def _changes(
             limit = None if examples is None else max(0, examples - done)
             done += len(batch)
             versions = [(each.earlier_page_id, each.later_page_id) for each in batch]
-            changed = [each.change == "changed" for each in batch[:limit]]
+            changed = [each.change in ("changed", "moved") for each in batch[:limit]]
             page_ids = list(chain(*compress(versions, changed)))
             texts = dict(calls.fetch("kept_markdown", page_ids=page_ids)) if page_ids else {}
             for change, pair in zip(batch, versions, strict=True):
