@@ -16,7 +16,9 @@ Each class lists its codes in ``reasons``. A code says what a caller can do::
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from numbers import Integral
+from operator import index
 from reprlib import repr as short_repr
 from typing import Any, ClassVar
 
@@ -110,8 +112,9 @@ def check_number(
 ) -> Any:
     """Return a number of an argument, if it is one of ``least`` to ``most``."""
     is_number = isinstance(value, kind) and not isinstance(value, bool)
-    if is_number and least <= value <= most:
-        return int(value) if kind is Integral else value
+    with suppress(TypeError, OverflowError):  # numpy says that a timedelta64 is a number
+        if is_number and least <= value <= most:
+            return (index if kind is Integral else float)(value)
     raise invalid_argument(f"{name} is a number from {least:,} to {most:,}, not {value!r:.80}")
 
 

@@ -48,7 +48,8 @@ _T = TypeVar("_T")
 def as_input(page: Page) -> Input:
     """Return a page with checked values; an invalid page is a failure."""
     if isinstance(page, PageFailure):
-        return page
+        texts = {name: _text(getattr(page, name)) for name in ("url", "reason", "detail")}
+        return replace(page, **texts)
     if isinstance(page, SourcePage | PageRecord | PageStatus):
         return _or_failure(page.url, lambda: _checked(page))
     url, html = _pair(page, "html")
@@ -73,7 +74,11 @@ def _or_failure(url: object, read: Callable[[], _T]) -> _T | PageFailure:
     try:
         return read()
     except Exception as error:  # the methods of a page's values may raise anything
-        return failure(url if isinstance(url, str) else short_repr(url), error)
+        return failure(_text(url), error)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else short_repr(value)
 
 
 def _pair(page: object, second: str) -> tuple[Any, Any]:

@@ -70,6 +70,7 @@ class Maintenance(Rebuilding):
         Raises:
             CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
         """
+        text_size("the name", name)
         with self._session.calls_to_write() as calls:
             old_name = calls.collection.name
             calls.fetch("rename_collection", old_name=old_name, new_name=name, swap=swap)

@@ -630,7 +630,7 @@ class Store(Maintenance):
         check_type(pages, Iterable, "pages are an iterable of pairs or items of read_pages()")
         check_type(markdown, bool, "markdown is True or False")
         given = Selectors(options.get("content"), options.get("ignore"))
-        if any(given):
+        if any(given.checked()):
             from pgsimhash.schemes.registry import checked_selectors
 
             checked_selectors(self.collection.scheme, given)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -238,7 +239,7 @@ def test_sql_refuses_the_same(store: Store, dsn: str) -> None:
 
 WRONG: list[Any] = [
     ARRAY, b"x", "x", "\0", "\ud800", -1, 2**70, 2.5, float("nan"), [1], {"a": 1}, object(), print,
-    timedelta(0), NAIVE, (1, 2), {1},
+    timedelta(0), NAIVE, (1, 2), {1}, pd.NaT, pd.NA, np.timedelta64(3, "D"),
 ]  # fmt: skip
 """Values of all types. Each is invalid for most arguments."""
 
@@ -246,7 +247,8 @@ OPTIONS = {
     "distance": 3, "verify": True, "scope": "host", "window_size": 5, "max_age": timedelta(1),
     "canonical_link": True, "max_copies": 2, "min_tokens": 1,
 }  # fmt: skip
-READING = {"max_bytes": 9999, "markdown": False, **OPTIONS}
+SELECTORS = {"content": "main", "ignore": "nav"}
+READING = {"max_bytes": 9999, "markdown": False, **OPTIONS, **SELECTORS}
 STREAMED = {"pages": [(A, HTML)], "jobs": 1, "page_seconds": None, "page_memory": None, **READING}
 EVERY: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "find": (Store.find, {"simhash": 5, "distance": 3, "limit": 2, "signature": None}),

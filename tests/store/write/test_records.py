@@ -18,7 +18,7 @@ from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.hashing.signature import to_halves
 from pgsimhash.pages.policies import NUMBER_MAX
-from pgsimhash.pages.records import BITS_64, COUNTS, UNSTORED, PageRecord
+from pgsimhash.pages.records import BITS_64, COUNTS, UNSTORED, PageFailure, PageRecord
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import batches
 from tests.database import database_examples
@@ -111,6 +111,21 @@ def test_a_page_with_any_odd_value_fails_alone(store: Store) -> None:
     assert {verdict.kind for verdict in (*verdicts[:4], *verdicts[7:-1])} == {"failed"}
     assert all(each.detail and isinstance(each.url, str) for each in verdicts[:4])
     assert verdicts[-1].keep
+
+
+def test_a_failure_with_any_odd_value_is_one_verdict_in_texts(store: Store) -> None:
+    odd: list[Any] = [pd.NA, Silent(), [1], ValueError()]
+    failures = [
+        PageFailure(*values)
+        for value in odd
+        for values in ((value, "unreadable", "a"), (A, value, "a"), (A, "unreadable", value))
+    ]
+    *failed, last = list(store.ingest_many([*failures, (A, page(paragraph(1)))]))
+    assert len(failed) == len(failures)
+    for verdict in failed:
+        assert verdict.kind == "failed"
+        assert {type(text) for text in (verdict.url, verdict.reason, verdict.detail)} == {str}
+    assert last.kind == "new"
 
 
 def records(count: int, markdown: str) -> list[PageRecord]:
