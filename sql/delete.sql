@@ -53,6 +53,7 @@ DECLARE
         JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
         WHERE d.seen_before IS NULL OR ${unseen_since d.seen_before}
     );
+    expected constant bigint := cardinality(deleted);
     urls text[];
     simhashes bigint[];
     run_ids bigint[];
@@ -71,6 +72,8 @@ BEGIN
         array_agg(DISTINCT r.run_id)
     INTO deleted, urls, simhashes, run_ids
     FROM removed AS r;
+    pages := coalesce(cardinality(deleted), 0);
+    PERFORM pgsimhash._check_written(expected, pages);
     DELETE FROM pgsimhash.last_seen AS s
     WHERE s.collection_id = own_id AND s.page_id = ANY (deleted);
     DELETE FROM pgsimhash.clusters AS c
@@ -103,7 +106,6 @@ BEGIN
     ));
     PERFORM pgsimhash._index_simhashes(own_id, simhashes);
     promoted := pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals);
-    pages := coalesce(cardinality(deleted), 0);
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id < t.newest), '{}')

@@ -1,6 +1,7 @@
 """Errors of the server: those of the schema have SQLSTATEs of their own; others are quoted."""
 
 import re
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -53,6 +54,30 @@ def test_a_users_trigger_that_says_try_again_is_not_obeyed_for_ever(store: Store
     raise_in_trigger(dsn, "PS003")
     with pytest.raises(StoreError, match="no flights today", check=because("moved")):
         store.add_page(URL, 5)
+
+
+@pytest.mark.one_server("Citus has no triggers on distributed tables")
+def test_a_users_trigger_cannot_skip_pages_unnoticed(store: Store, dsn: str) -> None:
+    run_id = store.start_run("skipped")
+    store.add_page(URL, 5)
+    run_sql(
+        dsn,
+        "CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; "
+        "CREATE TRIGGER skip BEFORE INSERT OR DELETE ON pgsimhash.pages "
+        "FOR EACH ROW EXECUTE FUNCTION skip()",
+    )
+    for change in (
+        lambda: store.add_page(f"{URL}b", 6),
+        lambda: list(store.ingest_many([(f"{URL}c", "<p>" + "one two three " * 20)])),
+        lambda: store.delete_page(URL),
+        lambda: store.delete_host("a.example"),
+        lambda: store.expire(timedelta(microseconds=1)),
+        lambda: store.undo_run(run_id),
+        store.delete_collection,
+    ):
+        with pytest.raises(StoreError, match=r"trigger|constraint", check=because("refused")):
+            change()
+    assert store.status().urls == 1
 
 
 def test_a_constraint_of_a_user_is_quoted(store: Store, dsn: str) -> None:
