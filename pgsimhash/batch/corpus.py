@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NamedTuple
 from pgsimhash.batch.originals import SAMPLE, Original, find_originals
 from pgsimhash.errors import ArgumentError, PageError, invalid_argument
 from pgsimhash.runtime import no_progress
-from pgsimhash.runtime.output import replacing
+from pgsimhash.runtime.output import check_output, replacing
 from pgsimhash.schemes.texts import Cell, batches, read_texts, scheme_for_texts
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources.rows import IN_PARTS, line_fields
@@ -68,6 +68,7 @@ def dedup(
     if not path.is_file():
         raise invalid_argument(f"{path} is read several times; save it as a file first")
     for each in filter(None, (output, clusters)):
+        check_output(each, path)
         if _is_parquet(path) != _is_parquet(each) or each.suffix in (".gz", ".zst"):
             form = "Parquet" if _is_parquet(path) else "JSON lines that are not packed"
             raise invalid_argument(f"{each} must be {form}, as {path}; give it another name")

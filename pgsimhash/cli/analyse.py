@@ -14,6 +14,7 @@ import click
 import pgsimhash
 from pgsimhash import analysis, html_reports
 from pgsimhash.cli import options, people, show, terminal
+from pgsimhash.runtime.output import check_output
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import PageFailure, SourcePage, read_pages
@@ -61,7 +62,7 @@ def explain(
     """
     if a == b == "-":
         raise click.UsageError("stdin can be read only once; give one of the pages as a file")
-    options.check_output(output, a, b)
+    check_output(output, a, b)
 
     def page(word: str) -> SourcePage | bytes | str | int:
         if options.is_url(word):

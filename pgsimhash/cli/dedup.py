@@ -46,8 +46,6 @@ def dedup(
     """
     from pgsimhash.batch.corpus import dedup as write_kept
 
-    for each in (output, clusters):
-        options.check_output(each, file)
     if clusters is not None and clusters.resolve() == output.resolve():
         raise invalid_argument(f"{output} is written twice; write the clusters to another file")
     with show.progress_bar("reading", pages=False) as progress:

@@ -17,7 +17,7 @@ from pgsimhash.pages.policies import NUMBER_MAX, SCOPES
 from pgsimhash.pages.selectors import check_selectors
 from pgsimhash.pages.values import parse_age
 from pgsimhash.runtime.machine import usable_cores
-from pgsimhash.runtime.output import is_same_file
+from pgsimhash.runtime.output import check_output
 from pgsimhash.schemes import BUILT_IN
 from pgsimhash.search.clusters import CANONICAL, LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT
@@ -43,15 +43,6 @@ class _Input(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         check_output(1, path := super().convert(value, param, ctx))
         return path
-
-
-def check_output(output: Path | int | None, *inputs: Any) -> None:
-    """Refuse an output that is one of the inputs: writing it would destroy what is read."""
-    if str(output) == "-":
-        raise invalid_argument("- only stands for stdin; write to a file")
-    for each in inputs:
-        if output is not None and is_same_file(output, each):
-            raise invalid_argument(f"{each} is both read and written; write to another file")
 
 
 INPUT_FILE: Final = _Input(exists=True, dir_okay=False, readable=False, allow_dash=True)

@@ -81,17 +81,12 @@ def check_time(time: datetime) -> datetime:
 
     PostgreSQL accepts fewer zones than Python (less than 16 hours from UTC).
     """
-    try:
-        has_zone = time.utcoffset() is not None
-    except Exception:  # pandas.NaT is a datetime whose methods raise
-        has_zone = None
-    if has_zone is None or not isinstance(time, datetime):
-        raise invalid_argument(
-            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}"
-        )
+    has_zone = False
+    with suppress(Exception):  # pandas.NaT is a datetime whose methods raise
+        has_zone = isinstance(time, datetime) and time.utcoffset() is not None
     if not has_zone:
         raise invalid_argument(
-            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
+            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}"
         )
     if EARLIEST <= time <= datetime.now(UTC) + _CLOCKS_DIFFER:
         return time.astimezone(UTC)
@@ -124,11 +119,9 @@ def parse_age(text: str) -> timedelta:
     if text.strip().lower() == "always":
         return ALWAYS
     match = _AGE.fullmatch(text.strip().lower())
-    try:
+    with suppress(OverflowError):
         if match is not None:
             return check_age(timedelta(**{_UNITS[match[2]]: float(match[1])}))
-    except OverflowError:
-        pass
     raise invalid_argument(
         f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w"
     )

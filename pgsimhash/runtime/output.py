@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pgsimhash.errors import invalid_argument
+
 
 @contextmanager
 def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
@@ -40,6 +42,15 @@ def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
         new.replace(target)
     finally:
         new.unlink(missing_ok=True)
+
+
+def check_output(output: Path | int | None, *inputs: Any) -> None:
+    """Refuse an output that is one of the inputs: writing it would destroy what is read."""
+    if str(output) == "-":
+        raise invalid_argument("- only stands for stdin; write to a file")
+    for each in inputs:
+        if output is not None and is_same_file(output, each):
+            raise invalid_argument(f"{each} is both read and written; write to another file")
 
 
 def is_same_file(output: Path | int, file: Any) -> bool:

@@ -48,8 +48,8 @@ _T = TypeVar("_T")
 def as_input(page: Page) -> Input:
     """Return a page with checked values; an invalid page is a failure."""
     if isinstance(page, PageFailure):
-        texts = {name: _text(getattr(page, name)) for name in ("url", "reason", "detail")}
-        return replace(page, **texts)
+        url, reason, detail = map(_text, (page.url, page.reason, page.detail))
+        return replace(page, url=url, reason=reason, detail=detail)
     if isinstance(page, SourcePage | PageRecord | PageStatus):
         return _or_failure(page.url, lambda: _checked(page))
     url, html = _pair(page, "html")
@@ -103,11 +103,9 @@ def _checked(page: SourcePage | PageRecord | PageStatus) -> Input:
         raise PageError("not_html", f"a page is a str or bytes, not {type(page.html).__name__}")
     else:
         Selectors(page.content, page.ignore).checked()
-    if (moment := page.fetched_at) is not None:
-        page = replace(page, fetched_at=check_time(moment))
+    time = None if page.fetched_at is None else check_time(page.fetched_at)
     etag, modified = validator(page.etag), validator(page.last_modified)
-    same = (etag, modified) == (page.etag, page.last_modified)
-    return page if same else replace(page, etag=etag, last_modified=modified)
+    return replace(page, fetched_at=time, etag=etag, last_modified=modified)
 
 
 def _check_record(record: PageRecord) -> None:
@@ -152,10 +150,8 @@ def bounded(item: Item) -> tuple[Item, int]:
     if not isinstance(item, PageRecord):
         return item, 0
     try:
-        size = 0
-        for name in TEXTS:
-            text = getattr(item, name)
-            size += 0 if text is None else text_size(name, text)
+        texts = {name: getattr(item, name) for name in TEXTS}
+        size = sum(text_size(name, text) for name, text in texts.items() if text is not None)
         if size > BATCH_BYTES:
             raise PageError("too_large", f"its text has more than {BATCH_BYTES:,} bytes")
     except Exception as error:

@@ -199,6 +199,10 @@ def test_errors_name_the_fix(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(ArgumentError, match="give it another name"):
         dedup(path, kept, tmp_path / other, text="body")
     path = write(path, [{"body": "red oak table"}] * 2)
+    (tmp_path / f"link{suffix}").symlink_to(path)
+    for outputs in ([path], [tmp_path / f"link{suffix}"], [kept, path]):
+        with pytest.raises(ArgumentError, match="both read and written"):
+            dedup(path, *outputs, text="body")
     with pytest.raises(ArgumentError, match="'key'"):
         dedup(path, kept, tmp_path / f"clusters{suffix}", text="body", id_column="key")
     with pytest.raises(FileNotFoundError):
