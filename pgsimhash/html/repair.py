@@ -105,7 +105,6 @@ _REFERENCES: Final = [
 _HERE: Final = ("#", "javascript:")
 # Titles of what they open are shown with it.
 _RETAGGED: Final = {"a": "span", **dict.fromkeys(("b", "button", "div", "p", "strong"), "summary")}
-_SENTENCES: Final = ("p", "li", "dd")
 _FOLD_TITLES: Final = TITLE_TAGS | words("b button div p span strong")
 _TABS: Final = re.compile(r"\btabs?[-_]?(?:pane|panel|content|body)", re.IGNORECASE)
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
@@ -266,7 +265,12 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
 def _is_word(button: HtmlElement) -> bool:
     """Return whether a button is a word of a sentence, such as a term that it explains."""
     around, before, tail = button.getparent(), button.getprevious(), button.tail or ""
-    if around is None or around.tag not in _SENTENCES or not tail.strip() or tail[0].isalnum():
+    if (
+        around is None
+        or around.tag not in ("p", "li", "dd")
+        or not tail.strip()
+        or tail[0].isalnum()
+    ):
         return False
     text = around.text if before is None else before.tail
     return len(tokenize(f"{text or ''} {tail}")) >= _FOLD_WORDS
@@ -365,21 +369,17 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
 
 def _folds(parts: dict[HtmlElement, int]) -> dict[HtmlElement, HtmlElement]:
     """Return the titles directly before hidden prose, of those that look alike and differ."""
-    titles: dict[HtmlElement, HtmlElement] = {}
-    alike = defaultdict[tuple[str, ...], set[str]](set)
+    alike = defaultdict[str, dict[HtmlElement, HtmlElement]](dict)
     for part, size in parts.items():
         title = _beside(part, before=True)
         least = max(_FOLD_WORDS, len(_words_in(part, NEVER_TEXT, _PARTS_MAX)) / 2)
         if size < least or title is None or title.tag not in _FOLD_TITLES:
             continue
         if 0 < _label(title)[0] <= _TITLE_WORDS:
-            titles[part] = title
-            alike[_looks(title, part)].add(_begin_of(title))
-    return {part: title for part, title in titles.items() if len(alike[_looks(title, part)]) > 1}
-
-
-def _looks(*elements: HtmlElement) -> tuple[str, ...]:
-    return tuple(value for part in elements for value in (str(part.tag), part.get("class", "")))
+            looks = str([(str(each.tag), each.get("class")) for each in (title, part)])
+            alike[looks][part] = title
+    differ = (fold for fold in alike.values() if len({*map(_begin_of, fold.values())}) > 1)
+    return {part: title for fold in differ for part, title in fold.items()}
 
 
 def _prose_words(part: HtmlElement) -> int:
