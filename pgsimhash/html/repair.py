@@ -234,32 +234,23 @@ def _empty_head(root: HtmlElement) -> None:
 
 
 def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
-    """Move what follows in a drawing from its first element of HTML on behind the drawing.
+    """Show what is in a drawing from its first element of HTML on, which ends it.
 
     The drawings before it, which end with this one, are added to ``ended``.
     """
     walker = etree.iterwalk(svg, events=("start",))
     for _, first in walker:
         if first.tag in _ENDS_DRAWING:
-            break
+            for around in takewhile(lambda around: around is not svg, first.iterancestors()):
+                if around.tag in NEVER_TEXT:
+                    around.tag, around.text = "span", None
+                _show(around)
+            _show(svg)
+            return
         if first.tag in _DRAWINGS:
             ended.add(first)
         elif first.tag in _HTML_IN_DRAWING:
             walker.skip_subtree()
-    else:
-        return
-    after: list[HtmlElement] = [first, *first.itersiblings()]
-    tails = defaultdict[HtmlElement, list[str]](list)
-    for around in (*takewhile(lambda around: around is not svg, first.iterancestors()), svg):
-        if around.tail:
-            tails[after[-1]].append(around.tail)
-            around.tail = None
-        if around is not svg:
-            after += around.itersiblings()
-    for element, texts in tails.items():
-        element.tail = storable((element.tail or "") + "".join(texts))
-    for element in reversed(after):
-        svg.addnext(element)
 
 
 def _is_word(button: HtmlElement) -> bool:
