@@ -58,13 +58,9 @@ static bool is_streamed(const uint8_t *id) {
 
 /* Whether `hidden` has the value that browsers show when they search. */
 static bool is_until_found(const Node *hidden) {
-    const uint8_t *value = attribute_value(hidden);
-    const char *until = "until-found";
-    while (value != NULL && *until && (is_upper(*value) ? *value | 32 : *value) == *until) {
-        value++;
-        until++;
-    }
-    return value != NULL && !*until && !*value;
+    const uint8_t *at = attribute_value(hidden), *end = at == NULL ? NULL : end_of(at);
+    at = at == NULL ? NULL : skip_word(at, end, "until");
+    return at != NULL && *at == '-' && skip_word(at + 1, end, "found") == end;
 }
 
 typedef struct {

@@ -223,10 +223,8 @@ def _empty_head(root: HtmlElement) -> None:
     head = root.find("head")
     if head is None or not (misplaced := [child for child in head if child.tag not in HEAD]):
         return
-    body = root.find("body")
-    if body is None:
-        body = root.makeelement("body")
-        head.addnext(body)
+    found = root.find("body")
+    body = etree.SubElement(root, "body") if found is None else found
     if body.text:
         misplaced[-1].tail = storable(misplaced[-1].tail) + storable(body.text)
         body.text = None
