@@ -50,6 +50,7 @@ _BACKTICKS: Final = re.compile(r"`+")
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:(?:language|lang|hljs|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
 )
+_LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 
 _PLAIN: Final = 4  # blocks that are only apart from others
 _MEANT: Final = CELL_TAGS | HEADING_TAGS | words("blockquote caption dd hr li ol pre table tr ul")
@@ -380,14 +381,25 @@ def _longest_run(code: str) -> int:
 
 
 def _code_language(block: HtmlElement, known: dict[HtmlElement, str]) -> str:
-    """Return the language in the class of a ``pre``, or near it: ``language-x``, ``hljs-x``."""
+    """Return the language of a ``pre``, empty if unknown.
+
+    The ``pre``, its first child, its parent or its grandparent has it in ``data-lang`` or in a
+    class such as ``language-x``, ``lang-x``, ``hljs-x`` or ``highlight-source-x``. Otherwise
+    ``lang`` of the ``pre`` counts.
+    """
     for element in (block, *block[:1], *islice(block.iterancestors(), 2)):
         if element not in known:
             match = _LANGUAGE.search(element.get("class", "")[:_CLASS_MAX])
-            known[element] = match[1] if match else ""
+            known[element] = match[1] if match else _named(element, "data-lang", "data-language")
         if known[element]:
             return known[element]
-    return ""
+    return _named(block, "lang")
+
+
+def _named(element: HtmlElement, *attributes: str) -> str:
+    """Return the first of the attributes that can be the name of a language, else nothing."""
+    values = (str(element.get(name, "")) for name in attributes)
+    return next(filter(_LANGUAGE_NAME.fullmatch, values), "")
 
 
 def is_data_table(table: HtmlElement) -> bool:

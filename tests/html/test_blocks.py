@@ -203,6 +203,7 @@ def test_blocks_and_marks(html: str, markdown: str) -> None:
     ("python",
      '<div class="highlight highlight-source-python"><pre>if low:\n    wait()\n</pre></div>'),
     ("python", '<pre><code class="hljs-python">if low:\n    wait()</code></pre>'),
+    ("python", '<pre lang="python">if low:\n    wait()</pre>'),
     ("python",
      '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>'),
     # Lines that are elements.
