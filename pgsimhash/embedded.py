@@ -117,7 +117,7 @@ class _Server:
     def __init__(self, home: Path, programs: Path, users: int | None = None) -> None:
         self._home = home
         self._programs = programs
-        self._data = home / "postgres"
+        self._data = Path(home, "postgres").resolve()  # it may be a link to another disk
         self._account = server_account()
         self.users = self._opened("users") if users is None else users
 

@@ -371,6 +371,14 @@ def test_no_place_for_a_socket(home: Path, made: Path, monkeypatch: pytest.Monke
     assert list(temporary.iterdir()) == []
 
 
+def test_data_that_was_moved_behind_a_link_is_used(used: Path) -> None:
+    (used / "postgres").rename(used / "moved")
+    (used / "postgres").symlink_to(used / "moved")
+    with clients(used) as (client,):
+        assert run_sql(client.dsn, "SELECT 1") == [(1,)]
+    assert not (used / "moved" / "postmaster.pid").exists()
+
+
 def test_a_socket_that_others_may_reach_is_not_used(used: Path) -> None:
     (used / "postgres").chmod(0o750)
     assert f"run: chmod 700 {used / 'postgres'}" in refusal(used)
