@@ -125,6 +125,8 @@ def article_of_tree(
 class Article:
     """The main content of a page: ``markdown`` for people, ``text`` for simhashes.
 
+    Articles with equal content are equal.
+
     Args:
         markdown: the main content, or a function that renders it on first use.
         text: the same words without markup, a line per block, or a function that returns them.
@@ -159,6 +161,13 @@ class Article:
         self.structure, self.native = structure, native
         self.content_missing = content_missing
         self.noindex, self.alternates = noindex, alternates
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Article) and self._content() == other._content()
+
+    def _content(self) -> tuple[str | int | None, ...]:
+        about = (self.title, self.canonical_url, self.language, self.structure)
+        return (self.markdown, self.text, *about)
 
     @cached_property
     def markdown(self) -> str:
