@@ -410,6 +410,7 @@ class _Store:
         self._resumes_at = self.logs_at = 0.0
         self._is_closed = self.stores = False
         self.in_flight = _InFlight()
+        self._redirects: dict[str, str] = {}
         with ExitStack() as stack:
             store = connect(
                 settings.get("PGSIMHASH_DSN"),
@@ -442,12 +443,18 @@ class _Store:
     def redirect(self, url: str, target: str) -> None:
         """Store that requests of ``url`` lead to the page at ``target``."""
         if url != target:
-            self.ask(partial(self._store.add_redirects, {url: target}))
+            self._redirects[url] = target
+            self.ask(self._put_redirects)
 
     def close(self) -> None:
         """Answer the waiting pages, and close the store."""
         self._tasks.put(None)
         self._opened.close()
+
+    def _put_redirects(self) -> None:
+        redirects, self._redirects = self._redirects, {}
+        if redirects:
+            self._store.add_redirects(redirects)
 
     def _ingest(self) -> None:
         answers: deque[Future[Verdict]] = deque()
