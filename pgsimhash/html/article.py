@@ -226,11 +226,10 @@ class _WeighedPage:
 
 
 def _show_only_text(page: NativePage | _WeighedPage) -> bool:
-    """Show what is hidden on a page with hardly any words outside links, if it has more words."""
-    words, unlinked = page.word_count, page.unlinked_count
-    if words >= _VISIBLE_WORDS or unlinked >= _NOTICE_WORDS:
+    """Show what is hidden on a page with few words outside links, if it has more words."""
+    if page.word_count >= _VISIBLE_WORDS or (unlinked := page.unlinked_count) >= _NOTICE_WORDS:
         return False
-    least = max(_HIDDEN_TIMES * unlinked, words)
+    least = max(_HIDDEN_TIMES * unlinked, page.word_count)
     return show_hidden(page.hidden, least, is_prose=unlinked >= _PROSE_WORDS)
 
 

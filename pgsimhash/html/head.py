@@ -41,7 +41,7 @@ _UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
 
 TEXT_CHARS_MAX: Final = 800  # the most characters of main text of a page that is checked
 PAGE_WORDS_MAX: Final = 400  # the most words of a page that is checked, including navigation
-# The fewest words, separated by white space, of main text that is checked. The ``min_tokens`` of a
+# The fewest words, as _size() counts them, of main text that is checked. The ``min_tokens`` of a
 # scheme is different: the fewest tokens for which simhashes separate pages.
 TEXT_WORDS_MIN: Final = 20
 

@@ -65,7 +65,8 @@ _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open"
 _QUESTION_WORDS: Final = 3  # a title on a button that opens something; a menu has fewer
 _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f", "\u037e")
 _LABEL_WORDS: Final = 12  # the text of a button that has so many words is no label
-# A message about scripts has at most this many words, among them one of these.
+# A message about scripts has at most this many words, among them one of these; in Chinese and
+# Japanese, words are pairs of characters.
 _MESSAGE_WORDS: Final = 60
 _SCRIPTS: Final = re.compile(
     r"java ?script|\bscript(s|ing)?\b|\bjs\b|browser|cookies|loading|skript|skrypt|скрипт|браузер"
@@ -254,12 +255,9 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
 def _is_word(button: HtmlElement) -> bool:
     """Return whether a button is a word of a sentence, such as a term that it explains."""
     around, before, tail = button.getparent(), button.getprevious(), button.tail or ""
-    if (
-        around is None
-        or around.tag not in ("p", "li", "dd")
-        or not tail.strip()
-        or tail[0].isalnum()
-    ):
+    if around is None or around.tag not in ("p", "li", "dd"):
+        return False
+    if not tail.strip() or tail[0].isalnum():
         return False
     text = around.text if before is None else before.tail
     return len(tokenize(f"{text or ''} {tail}")) >= _FOLD_WORDS
@@ -320,8 +318,9 @@ def _is_titled(section: HtmlElement) -> bool:
 def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
     """Show those of a page's hidden elements that readers open; return whether there were any.
 
-    These are the panels of tabs, what is directly behind a question or title, also if several such
-    titles look alike, and prose that a link or button opens: it names it, or is beside it.
+    These are the panels of tabs, what is directly behind a question, a title that opens it or
+    one of several that look alike, and prose that a link or button opens: it names it, or is
+    beside it.
     """
     parts = {part: words for part in islice(hidden, _OPENED_MAX) if (words := _prose_words(part))}
     ids = {name for part in parts if (name := part.get("id"))}
@@ -361,10 +360,10 @@ def _folds(parts: dict[HtmlElement, int]) -> dict[HtmlElement, HtmlElement]:
     alike = defaultdict[str, dict[HtmlElement, HtmlElement]](dict)
     for part, size in parts.items():
         title = _beside(part, before=True)
-        least = max(_FOLD_WORDS, len(_words_in(part, NEVER_TEXT, _PARTS_MAX)) / 2)
-        if size < least or title is None or title.tag not in _FOLD_TITLES:
+        if size < _FOLD_WORDS or title is None or title.tag not in _FOLD_TITLES:
             continue
-        if 0 < _label(title)[0] <= _TITLE_WORDS:
+        is_title = 0 < _label(title)[0] <= _TITLE_WORDS
+        if is_title and size >= len(_words_in(part, most=_PARTS_MAX)) / 2:
             looks = str([(str(each.tag), each.get("class")) for each in (title, part)])
             alike[looks][part] = title
     differ = (fold for fold in alike.values() if len({*map(_begin_of, fold.values())}) > 1)

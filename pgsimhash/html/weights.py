@@ -258,8 +258,8 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         least = _SHOWN_LINKS if block.linked > _LINKS * len(block.words) else _SHOWN
         shown = block.weight * (parent.mass / parent.words) >= (least * heaviest) ** 2
         # A question may be a button in a heading.
-        is_heading = block.element.tag in TITLE_TAGS or parent.tag in TITLE_TAGS
-        shown = shown or (behind and is_heading)
+        is_title = block.element.tag in TITLE_TAGS or parent.tag in TITLE_TAGS
+        shown = shown or (behind and is_title)
         block.shown = behind = shown and not block.is_apart
 
 

@@ -191,7 +191,7 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
         "iframe src='/a' ", "template", "video src=/a ", "canvas", "div hidden", "aside hidden",
         "span style='display: none' ", "section style='display:none' ", "noembed", "noframes",
     )),
-    "<svg><mask><text>a</text></mask><clipPath><text>b</text></clipPath></svg>",
+    "<svg><mask><text>c</text></mask><clipPath><text>b</text></clipPath></svg>",
     "<svg><switch><path/><a><text>Text is not SVG - cannot display</text></a></switch></svg>",
     "<meter>six</meter><progress>all</progress><math><mphantom>x</mphantom></math>",
     f"<amp-ad>{SENTENCES[7]}</amp-ad>",
