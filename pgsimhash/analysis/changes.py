@@ -58,9 +58,9 @@ class Version(WithWords):
     """One version of a page, compared with the versions before it.
 
     ``number`` counts from 1, the oldest. ``seen_at`` is when the version was last seen;
-    ``fetched_at`` if it was not seen again; ``gone_at`` is that of the page. ``distance`` and
-    ``structure_distance`` are the bits to the previous version, ``change`` is the kind of change;
-    all three are None for the oldest. ``distance_to_first`` are the bits to the oldest.
+    ``fetched_at`` if it was not seen again; ``gone_at`` is when the page was found gone after it.
+    ``distance`` and ``structure_distance`` are the bits to the previous version, ``change`` is the
+    kind of change; all three are None for the oldest. ``distance_to_first`` are the bits to that.
     """
 
     _omitted = ("structure", "markdown", "text_digest", "words")

@@ -26,8 +26,8 @@ class CrawlChange(WithWords):
     - ``moved``: ``moved_from``, which is gone or missing, had this text, or redirects to it.
     - ``new``: only the later crawl saw it.
     - ``gone``: the later crawl found it gone (404 or 410).
-    - ``missing``: all runs of the later crawl ended without it, and visited at least half as many
-      pages of the host as the earlier one saw.
+    - ``missing``: it redirects to a page of the later crawl, or this ended without it, and visited
+      at least half as many pages of the host as the earlier one saw.
     - ``not_visited``: nor did the later crawl see it, but it omitted more, or did not end.
     - ``unchanged``: the same text. One record for all of these ``pages``, without a URL.
     """
@@ -80,8 +80,8 @@ def compare_crawls(
 
 def _chosen(store: Store, runs: list[RunRecord], crawl: int | str | date | None) -> list[RunRecord]:
     """Return the runs of a crawl, the last one first."""
-    asked = str(crawl)
-    chosen = [run for run in runs if asked in (f"{run.run_id}", run.label, f"{run.started_at:%F}")]
+    given = str(crawl)
+    chosen = [run for run in runs if given in (f"{run.run_id}", run.label, f"{run.started_at:%F}")]
     if crawl is None:
         chosen = [run for run in runs if run.ended_at is not None][:1]
     if not chosen:

@@ -49,11 +49,11 @@ def check_output(output: Path | int | None, *inputs: Any) -> None:
     if str(output) == "-":
         raise invalid_argument("- only stands for stdin; write to a file")
     for each in inputs:
-        if output is not None and is_same_file(output, each):
+        if output is not None and _is_same_file(output, each):
             raise invalid_argument(f"{each} is both read and written; write to another file")
 
 
-def is_same_file(output: Path | int, file: Any) -> bool:
+def _is_same_file(output: Path | int, file: Any) -> bool:
     """Return whether an output, a path or descriptor, is the file, by any name; ``-`` is stdin."""
     try:
         known, written = map(os.stat, (0 if file == "-" else file, output))

@@ -15,7 +15,7 @@ from pgsimhash.sources.streams import DAMAGES, GZIP, Budget, Stream, stream_of
 from pgsimhash.sources.warc import RECORD_BEGIN, read_stream
 
 _ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
-# In the folder archive/, but some archives are a zipped folder, or have other names.
+# WARC files belong in the folder archive/; some programs write them to others.
 _READ: Final = re.compile(r".*\.(?:warc(?:\.wet)?(?:\.gz|\.zst)?|wacz)", re.IGNORECASE | re.DOTALL)
 _ZIP_DAMAGES: Final = (*DAMAGES, RuntimeError, OverflowError, struct.error)
 

@@ -214,7 +214,7 @@ def _read_records(
     """Yield records up to damage; return the next number, and whether to resume there."""
     broken = 0
     try:
-        line = _next_line(stream)
+        _, line = _next_line(stream)
         while line:
             try:
                 if not _VERSION.match(line):
@@ -277,10 +277,7 @@ def _read_record(
     record, member = _Record(headers, block, size, may_be_cut), stream.member
     try:
         # Reading further makes gzip verify the checksum of this record.
-        blanks = b""
-        while (line := stream.readline(_MAX_HEADERS)) and not line.strip():
-            stream.idle(len(line))
-            blanks += line[: 4 - len(blanks)]
+        blanks, line = _next_line(stream)
         is_wrong = is_short or (line != b"" and not _VERSION.match(line))
         read = block + skipped + blanks + line if is_wrong else b""
         # Empty lines are behind the block, or in a header of the next record.
@@ -317,10 +314,13 @@ def _header_lines(stream: Stream) -> io.BytesIO:
     return io.BytesIO(header)
 
 
-def _next_line(stream: Stream) -> bytes:
+def _next_line(stream: Stream) -> tuple[bytes, bytes]:
+    """Return up to 4 bytes of empty lines, and the first line that is not empty."""
+    blanks = b""
     while (line := stream.readline(_MAX_HEADERS)) and not line.strip():
         stream.idle(len(line))
-    return line
+        blanks += line[: 4 - len(blanks)]
+    return blanks, line
 
 
 def _real_block(stream: Stream, read: bytes, max_bytes: int) -> tuple[bytes, bytes]:

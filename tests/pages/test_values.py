@@ -168,8 +168,7 @@ KINDS = [bytearray, memoryview, every_second]
 def test_readers_and_fingerprints(kind: Callable[[bytes], Any]) -> None:
     for page in (PAGE, MARKED):
         for read in (read_article, read_text):
-            given, plain = (read(html, None, "utf-8") for html in (kind(page), page))
-            assert (given.title, given.markdown) == (plain.title, plain.markdown)
+            assert read(kind(page), None, "utf-8") == read(page, None, "utf-8")
     for name in scheme_names():
         if name.startswith("pgsimhash-") and (HAS_READABILITY or "blog" not in name):
             assert fingerprint(kind(PAGE), scheme=name) == fingerprint(PAGE, scheme=name)
