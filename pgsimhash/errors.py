@@ -111,10 +111,11 @@ def check_number(
     name: str, value: Any, least: float = 1, most: float = 2**31 - 1, kind: Any = Integral
 ) -> Any:
     """Return a number of an argument, if it is one of ``least`` to ``most``."""
-    is_number = isinstance(value, kind) and not isinstance(value, bool)
     with suppress(TypeError, OverflowError):  # numpy says that a timedelta64 is a number
-        if is_number and least <= value <= most:
-            return (index if kind is Integral else float)(value)
+        if isinstance(value, kind) and not isinstance(value, bool):
+            number = (index if kind is Integral else float)(value)
+            if least <= number <= most:
+                return number
     raise invalid_argument(f"{name} is a number from {least:,} to {most:,}, not {value!r:.80}")
 
 
