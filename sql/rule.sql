@@ -273,7 +273,7 @@ BEGIN
         page := batch[candidate.place];
         earlier := batch[candidate.batch_number];
         IF candidate.place IS DISTINCT FROM place THEN
-            IF batch[place].covered THEN
+            IF batch[place].covered AND batch[place].is_stored THEN
                 batch_texts := batch_texts || batch[place].text;
             END IF;
             place := candidate.place;

@@ -590,10 +590,22 @@ APART = [
     batch(OWN, (URLS[1], 0), (URLS[3], 0), scope="global"),
     batch(OWN, (URLS[2], FAR), (URLS[3], FAR)),
 ]
-"""A history that random ones rarely contain."""
+READ_BY_OTHERS = [
+    Batch(OWN, records, {}, together=True, meanwhile=[])
+    for records in (
+        [PageRecord(URLS[0], 0), PageRecord(URLS[1], 0, html_digest=b"1" * 16, selectors=1)],
+        # Nothing of the second page is stored, so its text is not known to the third one.
+        [
+            PageRecord(URLS[1], 0, text_digest=1, html_digest=b"1" * 16),
+            PageRecord(URLS[2], 0, text_digest=1),
+        ],
+    )
+]
+"""Histories that random ones rarely contain."""
 
 
 @example(steps=APART, policies={})
+@example(steps=READ_BY_OTHERS, policies={})
 @database_examples(90)
 @given(steps=STEPS, policies=POLICIES)
 def test_the_store_decides_by_the_rule(
