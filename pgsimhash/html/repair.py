@@ -73,6 +73,8 @@ _SCRIPTS: Final = re.compile(
     r"|스크립트|سكريبت|स्क्रिप्ट|סקריפט|脚本|クリ リプ"
 )
 _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is that of a script
+_TEXT_WORDS: Final = 3  # another noscript with fewer says nothing
+_SENTENCE_WORDS: Final = 5  # a sentence has so many words beside a button that is one of them
 # A hidden element is the page only if it has so many words.
 _HIDDEN_WORDS = 20
 _ALONE = 0.8  # with this share of the words of its siblings, it is shown without them
@@ -90,7 +92,7 @@ _LINKED: Final = NEVER_TEXT | {"a"}
 _PARTS_MAX, _LABEL_EVENTS = 200, 1000
 _OPENED_MAX: Final = 200  # how many hidden elements are read, and how many that open one
 _TITLE_WORDS: Final = 30  # a title or a link that opens something has at most this many words
-_FOLD_WORDS: Final = 5  # what a link directly before it opens has at least this many words
+_FOLD_WORDS: Final = 5  # what a link or title directly before it opens has at least this many
 _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
 _CLICKED: Final = (*_TOGGLES, "onclick")
 _FOLDS: Final = re.compile(r"accordion|collaps|\bfaq")
@@ -260,7 +262,7 @@ def _is_word(button: HtmlElement) -> bool:
     if not tail.strip() or tail[0].isalnum():
         return False
     text = around.text if before is None else before.tail
-    return len(tokenize(f"{text or ''} {tail}")) >= _FOLD_WORDS
+    return len(tokenize(f"{text or ''} {tail}")) >= _SENTENCE_WORDS
 
 
 def _is_text(button: HtmlElement) -> bool:
@@ -470,7 +472,7 @@ def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:
         if len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(text):
             continue
         is_of_script = next(noscript.iter("a", "img"), None) is not None
-        if len(words) < (_FALLBACK_WORDS if is_of_script else _QUESTION_WORDS):
+        if len(words) < (_FALLBACK_WORDS if is_of_script else _TEXT_WORDS):
             continue
         page = " ".join(_words_in(root)) if page is None else page
         if " ".join(words[:_FALLBACK_WORDS]) not in page:
