@@ -17,6 +17,8 @@ from pgsimhash.sources.warc import RECORD_BEGIN, read_stream
 _ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
 # WARC files belong in the folder archive/; some programs write them to others.
 _READ: Final = re.compile(r".*\.(?:warc(?:\.wet)?(?:\.gz|\.zst)?|wacz)", re.IGNORECASE | re.DOTALL)
+# What programs, macOS first, leave in folders that they pack.
+_HIDDEN: Final = re.compile(r"(?:.*[/\\])?(?:\.|__MACOSX[/\\]).*", re.DOTALL)
 _ZIP_DAMAGES: Final = (*DAMAGES, RuntimeError, OverflowError, struct.error)
 
 
@@ -38,6 +40,7 @@ def read_wacz(
             number = yield from read_stream(stream, name, number, reading)
         return number
     file_size, end, overlapping = file.seek(0, io.SEEK_END), 0, set[ZipInfo]()
+    entries = [entry for entry in zipped.infolist() if not _HIDDEN.fullmatch(entry.filename)]
     for entry in sorted(zipped.infolist(), key=lambda entry: entry.header_offset):
         if entry.header_offset < end and _READ.fullmatch(entry.filename):
             overlapping.add(entry)
@@ -47,7 +50,7 @@ def read_wacz(
         yield failure(name, PageError("unreadable", detail))
     first = number
     budget = Budget() if outer is None else outer
-    for entry in zipped.infolist():
+    for entry in entries:
         is_archive = entry.filename.lower().endswith(".wacz")
         if entry in overlapping or not _READ.fullmatch(entry.filename):
             continue
@@ -77,7 +80,7 @@ def read_wacz(
     if number == first:
         detail = "there are no records in WARC files of the zip file"
         yield failure(name, PageError("unreadable", detail))
-    names = (entry.filename for entry in zipped.infolist() if not entry.is_dir())
+    names = (entry.filename for entry in entries if not entry.is_dir())
     if other := [file for file in names if "archive/" in file and not _READ.fullmatch(file)]:
         files = "1 file" if len(other) == 1 else f"{len(other):,} files"
         detail = f"not read: {files} in archive/, such as {shown(other[0])}"

@@ -200,6 +200,9 @@ def test_an_archive_may_have_other_folders_and_says_what_is_not_read(tmp_path: P
         *pages, item = archive("archive/a.warc", record(zipped=False), name)
         assert len(urls(pages)) == 1
         assert failed(item, f"not read: 1 file in archive/, such as {name}")[1] == "unreadable"
+    for name in ("archive/.DS_Store", "__MACOSX/archive/._a.warc", ".git/archive/b.warc"):
+        (page,) = archive("archive/a.warc", record(zipped=False), name)
+        assert page.url == URL, name
 
 
 def test_archives_in_an_archive(tmp_path: Path) -> None:
