@@ -18,7 +18,7 @@ static inline size_t decode(const uint8_t *at, const uint8_t *end, uint32_t *cod
     return size;
 }
 
-/* Return the place behind so many characters, at most `end`. */
+/* Return the place behind this many characters, at most `end`. */
 static inline const uint8_t *skip_characters(const uint8_t *at, const uint8_t *end, int count) {
     uint32_t code;
     for (; count > 0 && at < end; count--) at += decode(at, end, &code);

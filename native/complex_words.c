@@ -43,7 +43,7 @@ static Status split_run(Page *page, const Tables *tables, PyObject *split, const
     return count < 0 ? RAISED : status;
 }
 
-/* Put the words of its run in place of each token of a complex run. */
+/* Put the words of its run instead of each token of a complex run. */
 static Status replace_tokens(Page *page, const Run *runs, const int32_t *numbers) {
     Buffer old = page->tokens;
     page->tokens = (Buffer){0};

@@ -5,7 +5,7 @@
 
 #define SCORE_MAX 25.0   /* no exponential overflows */
 #define OTHER_PROSE 25.0 /* with so much, what a name sets apart counts half as such */
-#define OWN_LISTING 40.0 /* with so many words outside, a listing's boilerplate counts half */
+#define OWN_LISTING 40.0 /* with this many words outside, a listing's boilerplate counts half */
 
 typedef struct {
     double words, linked;

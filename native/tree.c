@@ -192,7 +192,7 @@ static void find_unit(const Element *elements, Block *block) {
     else if (elements[element->parent].run == element->parent) block->row = element->parent;
 }
 
-#define FEW 5.0 /* with so many words, `main` and `article` count half */
+#define FEW 5.0 /* with this many words, `main` and `article` count half */
 
 static void find_places(Page *page) {
     const Element *elements = page->elements.data;

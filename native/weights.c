@@ -10,7 +10,7 @@
 #define SHOWN_LINKS 0.25   /* nor those below this that are links */
 #define LINKS 0.5          /* with a larger share of its words in links, a block is of links */
 #define FOOTER_LINKS 0.2   /* with a larger share, a sentence in a footer names categories */
-#define SENTENCE_WORDS 8.0 /* with so many between shown blocks, a block is a sentence */
+#define SENTENCE_WORDS 8.0 /* a block of this many words between shown blocks is a sentence */
 
 /* Set the weights by the levels; return whether the page is nothing but boilerplate. */
 static bool find_weights(Page *page) {

@@ -15,7 +15,7 @@ typedef struct {
     Page *page;
     const Tables *tables;
     int32_t block, links;        /* the block, and how many links are open */
-    size_t tokens;               /* so many, with all signs */
+    size_t tokens;               /* how many there are, with all signs */
     bool is_title;               /* dates and telephone numbers get no sign */
     const uint8_t *start;        /* of the word in the text, or NULL */
     bool is_complex;             /* it has characters that do not fold alone */

@@ -231,7 +231,7 @@ CREATE FUNCTION pgsimhash._canonical_distance(
     WHERE t.url <> _canonical_distance.url;
 $$;
 
--- The first present versions whose canonical link names a page that is more than so many bits away,
+-- The first present versions whose canonical link names a page that is more than this many bits away,
 -- and how many there are.
 CREATE FUNCTION pgsimhash._canonical_elsewhere(own_id integer, distance integer, max_rows bigint)
 RETURNS TABLE (page_id bigint, url text, canonical_url text, pages bigint)
@@ -293,7 +293,7 @@ CREATE FUNCTION pgsimhash._first_pages(own_id integer, simhashes bigint[])
     ) AS p;
 $$;
 
--- Adds rows to the saved clusters, the first ones in place of all earlier rows; without pages that
+-- Adds rows to the saved clusters, the first ones instead of all earlier rows; without pages that
 -- were deleted meanwhile.
 CREATE FUNCTION pgsimhash._save_clusters(
     own_id integer, page_ids bigint[], clusters bigint[], canonical boolean[], first boolean

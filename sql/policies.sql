@@ -72,7 +72,7 @@ $$;
 
 -- How many pages that match a pattern were read by other selectors than those of their policies.
 --
--- So many are read differently when they are fetched again.
+-- This many are read differently when they are fetched again.
 CREATE FUNCTION pgsimhash.count_reread(pattern text, collection text DEFAULT 'default')
 RETURNS bigint
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

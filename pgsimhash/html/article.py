@@ -25,11 +25,11 @@ from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike
 
 _TAG: Final = re.compile(b"<[a-zA-Z/!?]")
-# A page with fewer words may be hidden until a script shows it. With so many outside links, what is
-# hidden has to be prose.
+# A page with fewer words may be hidden until a script shows it. With this many outside links, the
+# hidden part has to be prose.
 _VISIBLE_WORDS, _PROSE_WORDS = 1500, 50
 _NOTICE_WORDS: Final = 150  # a page with more outside links has more than a notice
-_HIDDEN_TIMES: Final = 4  # so many times the visible words are in what is hidden
+_HIDDEN_TIMES: Final = 4  # the hidden part has this many times the visible words
 _SHOWN_MAX, _OPENED_MAX = 8, 2  # how often more of a page is shown, and of that opened
 _LINKED: Final = re.compile(" \0\0 [^\0]*+(?:\0{4,5}+[^\0]*+)*+\0\0\0 ")
 MARKED_UP_MAX: Final = 150_000  # Markdown of more links, items and marks is only paragraphs

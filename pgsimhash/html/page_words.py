@@ -90,7 +90,7 @@ _LEVELS: Final = words(
 # The features of boilerplate that contains no notes about the main content.
 _SIDES: Final = words("beside_names beside_tags overlay_names hidden_names footer_names footer_tag")
 _TITLE_SHARE: Final = 0.75  # with this share of the prose before it, an h1 counts half as the title
-_FEW: Final = 5.0  # with so many words, ``main`` and ``article`` count half
+_FEW: Final = 5.0  # with this many words, ``main`` and ``article`` count half
 # From this likelihood on, a table or list contains data, and its dates are data too.
 _LISTED_FROM: Final = 0.4
 

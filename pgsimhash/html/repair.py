@@ -64,7 +64,7 @@ _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open"
 
 _QUESTION_WORDS: Final = 3  # a title on a button that opens something; a menu has fewer
 _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f", "\u037e")
-_LABEL_WORDS: Final = 12  # the text of a button that has so many words is no label
+_LABEL_WORDS: Final = 12  # a button text of this many words is no label
 # A message about scripts has at most this many words, among them one of these; in Chinese and
 # Japanese, words are pairs of characters.
 _MESSAGE_WORDS: Final = 60
@@ -74,8 +74,8 @@ _SCRIPTS: Final = re.compile(
 )
 _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is that of a script
 _TEXT_WORDS: Final = 3  # another noscript with fewer says nothing
-_SENTENCE_WORDS: Final = 5  # a sentence has so many words beside a button that is one of them
-# A hidden element is the page only if it has so many words.
+_SENTENCE_WORDS: Final = 5  # a sentence has this many words besides a button within it
+# A hidden element is the page only if it has this many words.
 _HIDDEN_WORDS = 20
 _ALONE = 0.8  # with this share of the words of its siblings, it is shown without them
 _SECTIONS_MAX: Final = 1000  # of how many titles the sections are compared with them

@@ -86,7 +86,7 @@ LEGAL_WORDS: Final = words(
 )
 PRIVACY_WORDS: Final = words("cookie cookies gdpr dsgvo rgpd")
 _FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names categories
-_SENTENCE_WORDS: Final = 8  # a block of so many words between shown blocks is a sentence
+_SENTENCE_WORDS: Final = 8  # a block of this many words between shown blocks is a sentence
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
 _WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
 

@@ -115,7 +115,7 @@ class Maintenance(Rebuilding):
     def count_reread(self, pattern: str = "*") -> int:
         """Return how many pages that match ``pattern`` were read by other selectors than today's.
 
-        So many can have the verdict ``selectors_changed`` when they are fetched again.
+        This many can have the verdict ``selectors_changed`` when they are fetched again.
         """
         with self._session.calls_to_read() as calls:
             return int(calls.fetch("count_reread", pattern=pattern)[0][0])
