@@ -42,6 +42,7 @@ class Skipped(NamedTuple):
 OnSkipped = Callable[[Skipped], object]
 
 
+_INDEX: Final = re.compile(r"(?<![^/])index\.html(?=\?|$)")
 _OF_URLS: Final = "/?&=%:@;,+!~*'()$"
 """The characters of a file's path that its URL does not encode."""
 
@@ -62,7 +63,7 @@ class Reading(NamedTuple):
         inside = next(filter(plain.is_relative_to, self.folders), None)
         if self.base_url is None or inside is None:
             return plain.as_uri()
-        place = plain.relative_to(inside).as_posix().removesuffix("index.html")
+        place = _INDEX.sub("", plain.relative_to(inside).as_posix())
         return f"{self.base_url.rstrip('/')}/{quote(os.fsencode(place), safe=_OF_URLS)}"
 
     def skip(self, reason: str, *place: Any) -> None:

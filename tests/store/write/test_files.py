@@ -178,6 +178,22 @@ def test_a_file_is_read_again_under_another_url(store: Store, folder: Path) -> N
         assert [verdict.url for verdict in read] == expected
 
 
+def test_the_index_of_a_folder_has_the_url_of_the_folder(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    names = (
+        "index.html",
+        "c/index.html",
+        "c/index.html?page=2",
+        "c/subindex.html",
+        "index.html.html",
+    )
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(html(number))
+    read = store.ingest_files([tmp_path], base_url="https://a.example/")
+    places = ("", "c/", "c/?page=2", "c/subindex.html", "index.html.html")
+    assert {verdict.url for verdict in read} == {f"https://a.example/{place}" for place in places}
+
+
 def test_a_name_that_is_no_utf_8_has_a_url(store: Store, tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.html")).write_text(html(1))
     (verdict,) = store.ingest_files([tmp_path], base_url="https://a.example")
