@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -38,6 +38,7 @@ _PLAIN: Final = re.compile(
     re.ASCII,
 )
 _UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
+_NOT_ASCII: Final = re.compile(r"[^\0-\x7f]+")
 
 TEXT_CHARS_MAX: Final = 800  # the most characters of main text of a page that is checked
 PAGE_WORDS_MAX: Final = 400  # the most words of a page that is checked, including navigation
@@ -152,10 +153,10 @@ def read_head(root: HtmlElement, url: str | None) -> Head:
     return Head(
         next(filter(None, texts), None),
         base,
-        next(_urls(islice(canonical, _CANONICAL_MAX), base), None),
+        next(_urls(islice(canonical, _CANONICAL_MAX), base, url), None),
         language or None,
         any(says_noindex(meta.get("content", "")) for meta in islice(robots, _CANONICAL_MAX)),
-        " ".join(_urls(islice(twins, _ALTERNATES_MAX), base)) or None,
+        " ".join(_urls(islice(twins, _ALTERNATES_MAX), base, url)) or None,
     )
 
 
@@ -163,9 +164,13 @@ def _is_related(link: HtmlElement, relation: str) -> bool:
     return relation in link.get("rel", "").lower().split()
 
 
-def _urls(links: Iterable[HtmlElement], base: str | None) -> Iterator[str]:
-    urls = (absolute(link.get("href"), base) for link in links)
-    return (url for url in urls if url is not None and url.startswith(_WEB))
+def _urls(links: Iterable[HtmlElement], base: str | None, own: str | None) -> Iterator[str]:
+    """Yield the URLs of links, encoded as that of their page: by default crawlers encode it."""
+    for link in links:
+        url = absolute(link.get("href"), base)
+        if url is not None and url.startswith(_WEB):
+            is_encoded = own is not None and own.isascii()
+            yield _NOT_ASCII.sub(lambda part: quote(part[0]), url) if is_encoded else url
 
 
 def absolute(reference: str | None, base: str | None) -> str | None:

@@ -186,6 +186,11 @@ def test_title_canonical_url_and_language() -> None:
         page = f"<link rel=canonical href='{href}'><svg><title>Arrow</title></svg>{STORY}"
         assert read_article(page).canonical_url is None
         assert read_article(f"<body>{page}").title is None
+    # As crawlers spell the URL of the page, unless it was given otherwise.
+    link = f"<link rel=canonical href='/k\u00e4se?a=\u9ec4'>{STORY}"
+    for url, path in ((URL, "k%C3%A4se?a=%E9%BB%84"), (f"{URL}/\u00e4", "k\u00e4se?a=\u9ec4")):
+        site = "/".join(url.split("/")[:3])
+        assert read_article(link, url).canonical_url == f"{site}/{path}"
     # The first ten links are tried.
     broken, good = "<link rel=canonical href='http://['>", f"<link rel=canonical href={URL}>"
     assert read_article(f"{broken * 9}{good}{STORY}").canonical_url == URL
