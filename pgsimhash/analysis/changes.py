@@ -16,7 +16,7 @@ from pgsimhash.store import Store
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
 _LINK: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_SIGNS: Final = re.compile(r"[*_`#>|\\]+|^\s*[-+] ", re.MULTILINE)
+_SIGNS: Final = re.compile(r"^[|: -]+$|[*_`#>|\\]+|^\s*[-+] ", re.MULTILINE)
 
 VALUES: Final = (
     *("url", "simhash", "fetched_at", "seen_at", "gone_at", "title", "structure", "html_bytes"),

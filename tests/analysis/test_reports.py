@@ -259,6 +259,12 @@ def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
     assert "2 pages have more than one version." in report_page(report)
 
 
+def test_the_line_below_the_head_of_a_table_has_no_words() -> None:
+    table = "| Height | 12 cm |\n| --- | :-: |\n| Weight | 90 g |"
+    words = changed_words("Lamps of brass.", f"Lamps of brass.\n\n{table}")
+    assert [text for place in words or () for text, _ in place] == ["Height  12 cm", "Weight  90 g"]
+
+
 def test_the_largest_changes_come_first_and_are_shown_shortened() -> None:
     same = " ".join(f"word{n}" for n in range(40))
     moved = "A paragraph that only moves is no change."
