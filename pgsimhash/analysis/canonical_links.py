@@ -32,17 +32,18 @@ def canonical_problems(cluster: Cluster, distance: int) -> dict[str, list[Cluste
 
     A page without a link is fine if others name it. One that was not stored may be named by its
     own variants: addresses that differ in parameters, http, www or a slash. Pages in languages or
-    for countries, which name each other by ``hreflang``, need no common canonical page.
+    for countries, which name each other by ``hreflang``, need no common canonical page: their
+    copies may name any of them.
     """
     best = cluster.canonical
     problems = defaultdict[str, list[ClusterPage]](list)
     alternates = {page.url: (page.alternates or "").split() for page in cluster.pages}
+    twins = {url for url in alternates[best.url] if best.url in alternates.get(url, ())}
     for page in cluster.pages:
-        link = page.canonical_url
-        name_each_other = best.url in alternates[page.url] and page.url in alternates[best.url]
+        link, is_twin = page.canonical_url, page is not best and page.url in twins
         if page.noindex:
             problems["noindex"].append(page)
-        elif link in (None, page.url) and page is not best and name_each_other:
+        elif is_twin and link in (None, page.url):
             continue
         elif link is None:
             if not page.links:
@@ -52,7 +53,7 @@ def canonical_problems(cluster: Cluster, distance: int) -> dict[str, list[Cluste
         elif link not in alternates:
             if _spelling(link) != _spelling(page.url):
                 problems["outside"].append(page)
-        elif link != best.url:
+        elif link != best.url and (is_twin or page is best or link not in twins):
             problems["conflicting"].append(page)
     return problems
 
