@@ -97,7 +97,7 @@ RULES: Final[dict[str, Score]] = {
     "indexed": lambda page: not page.noindex,
     "earliest": lambda page: -page.page_id,
     "newest": lambda page: page.page_id,
-    "shortest-url": lambda page: -len(page.url),
+    "shortest-url": lambda page: -len(page.url.replace("://www.", "://", 1)),
     "https": lambda page: page.url.startswith("https://"),
     "plain-url": lambda page: _COPY.search(page.url) is None,
     "longest": lambda page: page.features or 0,
@@ -105,8 +105,8 @@ RULES: Final[dict[str, Score]] = {
 """The rules for the canonical page, by name.
 
 ``linked`` takes the page that most canonical links of the cluster name, ``indexed`` one without
-noindex, ``plain-url`` one without parameters and not for printers, ``longest`` the page with most
-features.
+noindex, ``shortest-url`` does not count ``www.``, ``plain-url`` takes one without parameters and
+not for printers, ``longest`` the page with most features.
 """
 
 CANONICAL: Final = ("linked", "indexed", "https", "plain-url", "shortest-url")

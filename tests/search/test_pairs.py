@@ -256,6 +256,7 @@ def test_the_canonical_page_is_chosen_by_a_rule(rule: Any, number: int) -> None:
     (["https://m.a.example/x", "https://www.a.example/x"], {}, 1),
     (["https://a.example/printing/x", "https://a.example/articles/xyz"], {}, 0),
     (["https://a.example/long", "https://a.example/x", "https://a.example/y"], {}, 1),
+    (["https://www.a.example/x", "https://a.example/x"], {}, 0),
     # Links decide, but only to pages of the cluster.
     (["https://a.example/x", "http://a.example/x?y=1"], {0: 1, 1: 1}, 1),
     (["https://a.example/print/x", "https://a.example/x"], {0: "https://a.example/none"}, 1),
