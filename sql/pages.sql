@@ -334,7 +334,8 @@ BEGIN
     IF regexp_replace(host, '^www\.', '') <> regexp_replace(other_host, '^www\.', '') THEN
         RETURN '//' || other_host;
     END IF;
-    IF folders = other_folders THEN
+    -- Parameters of the copy alone come before a folder of the original alone.
+    IF folders = other_folders OR folders <@ other_folders AND query <> '' AND other_query = '' THEN
         SELECT n.name INTO cause
         FROM (VALUES (1, query, other_query), (2, other_query, query)) AS q (side, own, other),
             regexp_split_to_table(q.own, '[?;&]') WITH ORDINALITY AS p (part, place),

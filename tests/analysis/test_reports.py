@@ -75,6 +75,9 @@ def test_what_makes_the_url_of_a_copy_another_one(store: Store) -> None:
         ("https://a.example/x", "https://a.example/print/x", "/print/"),
         ("https://a.example/x/amp", "https://a.example/x", "/amp/"),
         ("https://a.example/x", "https://a.example/x/print/", "/print/"),
+        # The copy's own parameter comes before a folder of its original.
+        ("https://a.example/x?sid=1", "https://a.example/amp/x", "?sid="),
+        ("https://a.example/x?sid=1", "https://a.example/amp/x?sid=1", "/amp/"),
     ]
     with store._session.calls_to_read() as calls:
         for url, other, name in pairs:
