@@ -5,6 +5,7 @@ The number of statements and the size of each result are bounded; the database c
 
 import heapq
 from bisect import insort
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from pgsimhash.analysis.comparison import aligned_blocks
 from pgsimhash.analysis.wording import byte_size, counted, listed, readable, share_in_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import hamming_distance, to_bigint
+from pgsimhash.hashing.signature import verified
 from pgsimhash.pages.records import CollectionStatus, RunRecord, json_values
 from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import get_scheme
@@ -38,6 +40,7 @@ _CHANGED: Final = 6
 _MEMBERS: Final = 4
 _CHARS: Final = 20_000  # of a text that are compared
 _MANY: Final = 10  # with fewer copies, their titles say little about a host
+_PAIRS: Final = 20  # of as many bits that are compared by their signatures
 _RUNS: Final = 14
 _SAMPLE: Final = 3_000  # pages whose nearest other page is searched
 _COMPARED: Final = 10**9  # simhashes, which takes a few seconds
@@ -350,7 +353,7 @@ def _nearest(
     )
     sample = sample[: max(_COMPARED // max(len(present), 1), 1)]
     counts = {0: pages - alone} if pages > alone else {}
-    pairs: dict[int, tuple[int, int]] = {}
+    pairs = defaultdict[int, list[list[int]]](list)
     for simhash in sample:
         bits = np.bitwise_count(present ^ simhash)
         bits[np.searchsorted(present, simhash)] = 65
@@ -358,15 +361,18 @@ def _nearest(
         near = int(bits[other])
         if near <= limit + BEYOND:
             counts[near] = counts.get(near, 0) + 1
-            pairs.setdefault(near, (int(simhash), int(present[other])))
+            if len(pairs[near]) < _PAIRS:
+                pairs[near].append([to_bigint(int(simhash)), to_bigint(int(present[other]))])
     if len(sample) < alone:
         counts.update({bits: round(n * alone / len(sample)) for bits, n in counts.items() if bits})
 
     def pair(places: Iterable[int]) -> Neighbours | None:
-        for bits in filter(pairs.__contains__, places):
-            rows = calls.fetch("first_pages", simhashes=list(map(to_bigint, pairs[bits])))
-            (_, a, title), (_, b, _) = rows
-            return Neighbours(bits, a, b, title or a, _blocks(calls, a, b))
+        for bits, simhashes in ((near, each) for near in places for each in pairs[near]):
+            (_, a, title), (_, b, _) = calls.fetch("first_pages", simhashes=simhashes)
+            signatures = [row["signature"] for row in calls.stored_pages([a, b], ("signature",))]
+            # Pages within the distance that signatures tell apart are no near-duplicates.
+            if bits > limit or verified(bits, *signatures):
+                return Neighbours(bits, a, b, title or a, _blocks(calls, a, b))
         return None
 
     return Nearest(

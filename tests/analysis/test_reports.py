@@ -143,6 +143,27 @@ def test_the_nearest_pages_say_whether_the_distance_is_right(store: Store) -> No
     assert nearest._replace(counts={0: 1000, 12: 50}).answer(8)[:2] == (True, "Probably.")
 
 
+def test_a_pair_within_is_one_that_signatures_confirm(store: Store) -> None:
+    # Pairs of pages that are so many bits apart, and whether they are copies.
+    random = Random(4)
+    for place, (bits, is_copy) in enumerate([(8, False), (8, True), (7, False), (9, False)]):
+        simhash, signature = random.getrandbits(64), random.getrandbits(120) << 8 | 80
+        other = signature if is_copy else signature ^ ((1 << 120) - 1) << 8
+        page = PageRecord(f"https://a.example/{place}", simhash, signature=signature)
+        copy = replace(page, url=f"{page.url}/copy", simhash=simhash ^ (1 << bits) - 1)
+        list(store.ingest_many([page, replace(copy, signature=other)]))
+    nearest = analysis.report(store).nearest
+    assert nearest.counts == {7: 2, 8: 4, 9: 2}
+    assert nearest.within is not None
+    assert nearest.beyond is not None
+    assert (nearest.within.distance, nearest.beyond.distance) == (8, 9)
+    urls = {"https://a.example/1", "https://a.example/1/copy"}
+    assert {nearest.within.a, nearest.within.b} == urls
+    for url in urls:
+        store.delete_page(url)
+    assert analysis.report(store).nearest.within is None
+
+
 def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
     report = analysis.report(sampled, canonical="shortest-url")
     found = list(sampled.clusters(report.distance))
