@@ -379,11 +379,19 @@ BEGIN
             AND ${present p}
     ), copies AS MATERIALIZED (
         SELECT
-            p.host, p.title, p.title IS DISTINCT FROM o.title AS has_own_title,
-            pgsimhash._copy_cause(p.url, o.url) AS cause, p.url, o.url AS original
+            p.host, p.title, pgsimhash._copy_cause(p.url, o.url) AS cause, p.url,
+            o.url AS original,
+            NOT coalesce(
+                starts_with(o.title || ' ', regexp_replace(p.title, n.site, ' '))
+                OR starts_with(p.title || ' ', regexp_replace(o.title, n.site, ' ')), false
+            ) AS has_own_title
         FROM present AS p
         LEFT JOIN pgsimhash.pages AS o
             ON o.collection_id = own_id AND o.page_id = p.duplicate_of
+        -- Titles often end with the name of the site, on each host with another one.
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN p.host = o.host THEN '$' ELSE '(\s\W\s(?!.*\s\W\s).*)?$' END AS site
+        ) AS n
         WHERE p.distance IS NOT NULL
     ), by_simhash AS MATERIALIZED (
         SELECT p.simhash, count(*) AS pages FROM present AS p GROUP BY p.simhash
