@@ -35,6 +35,7 @@ BEYOND: Final = 12
 """How many bits beyond the distance are counted."""
 
 _EXAMPLES: Final = 5  # pages with a problem of canonical links that are shown
+_ELSEWHERE: Final = 100  # likewise; most are in no cluster, so the table does not have them
 _HOSTS: Final = 30
 _CHANGED: Final = 6
 _MEMBERS: Final = 4
@@ -305,7 +306,7 @@ def report(
         links = CanonicalFigures(counts, {problem: [] for problem in PROBLEMS})
         all_clusters = clusters_of(calls, limit, linkage, score)
         views, number, pages = _biggest(all_clusters, limit, clusters, links)
-        others = calls.fetch("canonical_elsewhere", distance=limit, max_rows=_EXAMPLES)
+        others = calls.fetch("canonical_elsewhere", distance=limit, max_rows=_ELSEWHERE)
         links.examples["other_content"].extend(row[1:3] for row in others)
         counts["other_content"] = others[0][-1] if others else 0
         return Report(

@@ -1,6 +1,7 @@
 """A collection at a glance."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,9 +12,9 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import reports
-from pgsimhash.analysis.canonical_links import cluster_rows
+from pgsimhash.analysis.canonical_links import PROBLEMS, cluster_rows
 from pgsimhash.analysis.changes import WithWords, changed_words
-from pgsimhash.analysis.reports import Cause, HostFigures
+from pgsimhash.analysis.reports import CanonicalFigures, Cause, HostFigures
 from pgsimhash.html_reports import report_page
 from pgsimhash.html_reports.drawing import first_places
 from pgsimhash.pages.records import PageRecord
@@ -263,6 +264,8 @@ def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) 
     page = report_page(report)
     assert "<b>2</b> pages name a canonical page that is neither stored nor a copy" in page
     assert "https://c.example/" in page
+    assert page.count("names itself</span>") == len(problems["conflicting"])
+    assert "more</li>" not in page
     table = {row["url"]: row for cluster in store.clusters() for row in cluster_rows(cluster, 8)}
     for problem, urls in problems.items():
         assert {table[url]["canonical_problems"] for url in urls if url in table} == {problem}
@@ -332,6 +335,13 @@ def test_shown_items_are_limited_and_counts_are_not(
     assert report.all_clusters >= 20
     assert (len(report.hosts), report.all_hosts) == (2, 5)
     assert (len(report.changed), report.all_changed) == (1, 2)
+    # No table has the pages of no cluster that name another page, so more of them are shown.
+    links: list[tuple[str, str | None]] = [(f"https://a.example/{n}", None) for n in range(6)]
+    problems = dict.fromkeys(PROBLEMS, 0) | {"missing": 9, "other_content": 106}
+    examples = dict.fromkeys(PROBLEMS, links[:5]) | {"other_content": links}
+    figures = CanonicalFigures(problems, examples)
+    page = report_page(replace(report, canonical_links=figures))
+    assert re.findall(r">and ([\d,]+) more</li>", page.split("Canonical links")[1]) == ["4", "100"]
     page = report_page(report)
     assert f"The 3 biggest of {report.all_clusters}." in page
     assert "and 3 more" in page
