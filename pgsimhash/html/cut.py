@@ -55,15 +55,16 @@ def cut(root: HtmlElement, selectors: Selectors) -> bool:
         if element.tag in BLOCK:
             element.tail = f" {storable(element.tail)}"
         element.tag = _IGNORED
+    if ignored:
+        etree.strip_elements(body, _IGNORED, with_tail=False)
     if parts and not around.intersection(parts):
+        parts = _below(parts, {body})
         nested = set(_below(parts, set(parts)))
         parts = [part for part in parts if part not in nested]
         for part in parts:
             part.tail = " "
         body.text = None
         body[:] = parts
-    if ignored:
-        etree.strip_elements(body, _IGNORED, with_tail=False)
     return is_missing
 
 

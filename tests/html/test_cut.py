@@ -53,6 +53,15 @@ def test_nested_matches_count_once_and_in_document_order() -> None:
     assert words(read(page, "body > .b")) == ["one", "four"]
 
 
+def test_content_within_what_is_ignored_does_not_count() -> None:
+    page = f"<article>{OWN}</article><aside><article>{FRAME}</article></aside>"
+    assert read(page, "article", "aside").text.split() == OWN.split()
+    # It is there, so the page is not read whole.
+    with pytest.raises(PageError) as failed:
+        fingerprint(page, content="article", ignore="aside, body > article")
+    assert failed.value.reason == "cut_short"
+
+
 def test_html_and_body_may_be_selected() -> None:
     whole = read(PAGE)
     for selector in ("html", "body", "*", "body, .k1"):
