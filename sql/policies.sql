@@ -466,12 +466,13 @@ $$;
 -- A URL in one spelling, without the parameters that do not matter: names with commas between them, in
 -- any case, in which * matches anything. The other parameters are sorted by name, a repeated one stays
 -- once, and one without a value gets an empty one. Scheme and host are in lower case, percent-encoding
--- is as short as possible, and the fragment goes. A URL that is not http or https, or would be longer
--- than 2048 bytes, stays.
+-- is as short as possible, and the fragment goes, unless it is a route (#/ or #!). A URL that is not
+-- http or https, or would be longer than 2048 bytes, stays.
 CREATE FUNCTION pgsimhash.page_address(url text, ignore_parameters text DEFAULT '') RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    parts constant text[] := regexp_match(url, '^(https?://[^/?#]*)([^?#]*)(?:\?([^#]*))?', 'i');
+    parts constant text[] :=
+        regexp_match(url, '^(https?://[^/?#]*)([^?#]*)(?:\?([^#]*))?(#[!/].*)?', 'i');
     ignored constant text[] := ARRAY(
         SELECT replace(replace(replace(
             lower(pgsimhash._spelled(btrim(g), '*') COLLATE "C"), '%', '\%'), '_', '\_'), '*', '%')
@@ -504,7 +505,7 @@ BEGIN
         SELECT string_agg(pgsimhash._spelled(s.segment, '!$&''()*+,;=:@'), '/' ORDER BY s.number)
         FROM regexp_split_to_table(coalesce(nullif(parts[2], ''), '/'), '/')
             WITH ORDINALITY AS s (segment, number)
-    ) || coalesce('?' || address, '');
+    ) || coalesce('?' || address, '') || coalesce(parts[4], '');
     RETURN CASE WHEN octet_length(address) > 2048 THEN url ELSE address END;
 END
 $$;

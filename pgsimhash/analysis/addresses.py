@@ -108,7 +108,7 @@ def parameters(store: Store) -> Iterator[Parameter]:
 
 
 def _page(url: str, story: str) -> _Page:
-    site, path, given = address_parts(url) or (url, "", [])
+    site, path, given, route = address_parts(url) or (url, "", [], "")
     values: dict[tuple[bool, str], Any] = {}
     base = site + path
     for name, pattern, plain in _SPELLINGS:
@@ -119,7 +119,7 @@ def _page(url: str, story: str) -> _Page:
         values[True, "upper case"] = base
     for name, value in given:
         values[False, name] = (*values.get((False, name), ()), value)
-    return _Page(url, story, base.lower().rstrip("/"), values)
+    return _Page(url, story, base.lower().rstrip("/") + route, values)
 
 
 def _of_host(host: str, pages: Sequence[_Page]) -> Iterator[Parameter]:

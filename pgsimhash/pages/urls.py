@@ -31,7 +31,7 @@ _HOST: Final = re.compile(
 )
 """Equal to the function ``host_of`` in sql/tables.sql. A backslash is a slash, as in browsers."""
 
-_ADDRESS: Final = re.compile(r"(https?://[^/?#]*)([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"(?is)(https?://[^/?#]*)([^?#]*)(?:\?([^#]*))?(#[!/].*)?")
 
 _IN_PATHS: Final = "!$&'()*+,;=:@"  # characters that segments of a path need not encode
 
@@ -129,29 +129,30 @@ def page_address(url: str, ignore_parameters: str = "") -> str:
     ``ignore_parameters`` are names with commas between them, in any case; ``*`` matches anything.
     Equal to the function ``page_address`` in sql/policies.sql. The other parameters are sorted by
     name, a repeated one stays once, and one without a value gets an empty one. Scheme and host are
-    in lower case, percent-encoding is as short as possible, and the fragment goes. A URL that is
-    not http or https, or would be longer than 2,048 bytes, stays.
+    in lower case, percent-encoding is as short as possible, and the fragment goes, unless it is a
+    route (``#/`` or ``#!``). A URL that is not http or https, or would be longer than 2,048 bytes,
+    stays.
     """
     if (parts := address_parts(url)) is None:
         return url
-    site, path, parameters = parts
+    site, path, parameters, route = parts
     globs = (_spelled(glob.strip(" "), "*").lower() for glob in ignore_parameters.split(","))
     ignored = re.compile("|".join(re.escape(glob).replace(r"\*", ".*") for glob in globs))
     kept = (each for each in parameters if not (each[0] and ignored.fullmatch(each[0].lower())))
     query = "&".join(map("=".join, sorted(dict.fromkeys(kept), key=lambda each: each[0])))
-    address = f"{site}{path}?{query}" if query else site + path
+    address = f"{site}{path}{query and '?'}{query}{route}"
     return url if len(address.encode()) > URL_BYTES_MAX else address
 
 
-def address_parts(url: str) -> tuple[str, str, list[tuple[str, str]]] | None:
-    """Return scheme and host, path, and parameters of an http URL, spelled as in addresses."""
+def address_parts(url: str) -> tuple[str, str, list[tuple[str, str]], str] | None:
+    """Return scheme and host, path, parameters, route of an http URL, spelled as in addresses."""
     if (found := _ADDRESS.match(url)) is None:
         return None
-    site, path, query = found.groups("")
+    site, path, query, route = found.groups("")
     pieces = (piece.replace("+", " ").partition("=") for piece in query.split("&") if piece)
     parameters = [(_spelled(name), _spelled(value)) for name, _, value in pieces]
     segments = (_spelled(segment, _IN_PATHS) for segment in (path or "/").split("/"))
-    return lowered(site), "/".join(segments), parameters
+    return lowered(site), "/".join(segments), parameters, route
 
 
 def _spelled(part: str, unencoded: str = "") -> str:

@@ -77,6 +77,13 @@ def test_three_of_three_are_too_few(store: Store) -> None:
     assert 0.4 < each.at_most < 0.5
 
 
+def test_routes_are_pages_of_their_own(store: Store) -> None:
+    routes = [(f"{SHOP}sid={n}#/{story}", story) for story in range(1, 61) for n in "ab"]
+    fill(store, routes)
+    each = found(store)["shop.example", "sid"]
+    assert (each.compared, each.exceptions, each.verdict) == (60, 0, "ignorable")
+
+
 def test_pages_of_a_list_matter_beside_ids_of_sessions(store: Store) -> None:
     # Page 1 is also the page without a number.
     lists = [(story, given) for story in range(60) for given in ("", "page=1&", "page=2&")]

@@ -52,6 +52,9 @@ ADDRESSES = [
     ("https://a.example", "", SITE),
     ("https://a.example?b=1#c", "", SITE + "?b=1"),
     (SITE + "s#a?b=1", "", SITE + "s"),
+    # The route of a JavaScript-rendered page is part of it.
+    (SITE + "?ref=1#!/b?ref=2", "ref", SITE + "#!/b?ref=2"),
+    (SITE + "s?b#/%7e\n?", "", SITE + "s?b=#/%7e\n?"),
     (SITE + "?a=1?b=2", "b", SITE + "?a=1%3Fb%3D2"),
     ("http://a.example:80/", "", "http://a.example:80/"),
     # What is no address of the web, or too long, stays.
