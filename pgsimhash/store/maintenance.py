@@ -98,22 +98,29 @@ class Maintenance(Rebuilding):
             policy = calls.records("set_policy", Policy, pattern=pattern, **values)[0]
             changed = follow(*calls)
         self._session.collection = changed
-        last_page: int | None = None if checked.ignore_parameters is None else 0
-        while last_page is not None:
-            with self._session.calls_to_write() as calls:
-                ((last_page,),) = calls.fetch("fill_addresses", after_page=last_page)
+        if checked.ignore_parameters is not None:
+            self._fill_addresses()
         return policy
 
     def remove_policy(self, pattern: str) -> bool:
         """Remove the policy of ``pattern``; return whether there was one."""
         with self._session.calls_to_write() as calls:
+            before = calls.records("policies", Policy)
             removed = bool(calls.fetch("remove_policy", pattern=pattern)[0][0])
             changed = follow(*calls)
         self._session.collection = changed
+        if removed and any(policy.ignore_parameters is not None for policy in before):
+            self._fill_addresses()
         return removed
 
+    def _fill_addresses(self) -> None:
+        last_page: int | None = 0
+        while last_page is not None:
+            with self._session.calls_to_write() as calls:
+                ((last_page,),) = calls.fetch("fill_addresses", after_page=last_page)
+
     def count_reread(self, pattern: str = "*") -> int:
-        """Return how many pages that match ``pattern`` were read by other selectors than today's.
+        """Return how many pages of a pattern's host were read by other selectors than today's.
 
         This many can have the verdict ``selectors_changed`` when they are fetched again.
         """

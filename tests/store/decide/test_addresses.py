@@ -196,10 +196,10 @@ def test_a_policy_finds_pages_that_were_stored_before(dsn: str, store: Store) ->
     assert not store.should_fetch(f"{SITE}item")
     ignore(store, "", "a.example/item*")
     assert addresses(dsn) == [A]
-    for pattern in ("a.example", "a.example/item*"):
+    for pattern in ("a.example/item*", "a.example"):
         store.remove_policy(pattern)
     assert store.should_fetch(B)
-    run_sql(dsn, "SELECT pgsimhash.fill_addresses()")
+    # By addresses, compare_crawls would take pages for one.
     assert addresses(dsn) == [None]
 
 
