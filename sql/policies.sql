@@ -70,7 +70,7 @@ BEGIN
 END
 $$;
 
--- How many pages that match a pattern were read by other selectors than those of their policies.
+-- How many pages of a pattern's host were read by other selectors than those of their policies.
 --
 -- This many are read differently when they are fetched again.
 CREATE FUNCTION pgsimhash.count_reread(pattern text, collection text DEFAULT 'default')
@@ -432,7 +432,7 @@ CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path t
 BEGIN
     host := lower(split_part(pattern, '/', 1) COLLATE "C");
     path := coalesce(nullif(substring(pattern FROM length(host) + 1), ''), '*');
-    IF (host ~ '^[^/?#@:\s*]+$' OR host = '*') AND path !~ '\s' AND length(path) <= 500 THEN
+    IF host ~ '^((?!\.)[^/?#@:\s*]+|\*)$' AND path !~ '\s' AND length(path) <= 500 THEN
         RETURN;
     END IF;
     RAISE EXCEPTION '"%" is not a pattern of a policy', coalesce(pattern, 'NULL')

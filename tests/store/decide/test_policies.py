@@ -188,7 +188,7 @@ class TestRefusals:
     """Policies that contradict the layout, the scheme or themselves; the error names the fix."""
 
     def test_an_invalid_pattern(self, store: Store) -> None:
-        others = ("a.example /x", "*.example", "a@b.example", "a:80")
+        others = ("a.example /x", "*.example", ".example", "a@b.example", "a:80")
         for pattern in ("", "https://a.example/", *others):
             with pytest.raises(ArgumentError, match="without https://"):
                 store.set_policy(pattern, distance=3)
