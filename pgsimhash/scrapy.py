@@ -331,6 +331,8 @@ class PgsimhashDownloaderMiddleware(_Component):
                 self._count_failure("unanswered_requests", page[0], error)
             if validators is None:
                 self._count("skipped")
+                # A redirect to a known page answers for its address too.
+                self._release_all(request, is_stored=True)
                 raise IgnoreRequest("the page is known")
             if address and not self._store.in_flight.take(address, request):
                 self._count("skipped")
@@ -362,8 +364,9 @@ class PgsimhashDownloaderMiddleware(_Component):
         """Request another URL of a page whose request failed."""
         self._release_all(request)
 
-    def _release_all(self, request: Request) -> None:
-        self._release(request.url, *request.meta.get("redirect_urls", []))
+    def _release_all(self, request: Request, *, is_stored: bool = False) -> None:
+        urls = (request.url, *request.meta.get("redirect_urls", []))
+        self._release(*urls, is_stored=is_stored)
 
 
 class _InFlight:

@@ -401,6 +401,16 @@ def test_a_redirect_within_an_address_is_followed(site: Site, dsn: str) -> None:
     assert site.crawl(dsn, "/story", "/story?sid=2").asked == []
 
 
+def test_a_redirect_to_a_known_page_answers_for_its_address(site: Site, dsn: str) -> None:
+    ignore_sid(dsn)
+    site.crawl(dsn, "/page")
+    shorts = [f"/short?sid={n}" for n in range(4)]
+    for short in shorts:
+        site.moved(short, "/page", 302)
+    made = site.crawl(dsn, *shorts)
+    assert (len(made.asked), made.counted["skipped"]) == (1, 4)
+
+
 def test_a_redirect_that_fails_frees_both_addresses(site: Site, dsn: str) -> None:
     ignore_sid(dsn)
     failed: list[int] = []
