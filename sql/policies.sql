@@ -134,7 +134,8 @@ BEGIN
         SELECT
             greatest(p.fetched_at, s.seen_at, s.gone_at) AS last_fetch,
             pgsimhash._validator(p.etag, s.etag, s.last_modified) AS etag,
-            pgsimhash._validator(p.last_modified, s.last_modified, s.etag) AS last_modified
+            pgsimhash._validator(p.last_modified, s.last_modified, s.etag) AS last_modified,
+            p.selectors
         INTO present
         FROM ${newest asked} AS p
         LEFT JOIN pgsimhash.last_seen AS s
@@ -154,7 +155,10 @@ BEGIN
             address := pgsimhash.page_address(asked, settings.ignore_parameters);
             is_due := NOT pgsimhash._is_fresh(own_id, address, settings.ignore_parameters, age);
         END IF;
-        IF hop = 1 THEN
+        -- After an answer 304, a page would stay as other selectors read it.
+        IF hop = 1 AND present.selectors IS NOT DISTINCT FROM coalesce(
+            pgsimhash._selectors_digest(settings.content, settings.ignore), present.selectors
+        ) THEN
             etag := present.etag;
             last_modified := present.last_modified;
         END IF;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import timedelta
 from itertools import product
 from typing import Any
 
@@ -164,6 +165,21 @@ def test_a_new_text_of_the_same_bytes_is_updated_and_not_kept(store: Store) -> N
     # Its text counts as kept: a copy at another URL is not kept either.
     copy = store.ingest(f"{A}copy", page.replace("z9", "z8"), ignore=".q7")
     assert (copy.kind, copy.keep, page_at(store, url).covered) == ("duplicate", False, True)
+
+
+def test_a_page_that_will_be_read_differently_is_fetched_whole(store: Store) -> None:
+    url, page = own_parts()[0]
+
+    def headers() -> dict[str, str] | None:
+        return store.request_headers(url, older_than=timedelta(0))
+
+    store.ingest(url, page, etag='"1"', content="body")
+    assert headers() == {"If-None-Match": '"1"'}
+    set_policy(store, content=OWN)
+    # After an answer 304, it would stay as it was read.
+    assert headers() == {}
+    store.ingest(url, page, etag='"1"')
+    assert headers() == {"If-None-Match": '"1"'}
 
 
 def test_another_process_follows_from_its_second_batch(store: Store, dsn: str) -> None:
