@@ -113,16 +113,16 @@ def plain_path(path: Path) -> Path:
 
 # Day 294 of 2008, with the month before it, and a day behind the time.
 _ORDINAL: Final = re.compile(r"(\d{4})-(?:\d\d-)?(\d{3})(?=T|$)", re.ASCII)
-_EPOCH: Final = re.compile(r"1\d{9}(\d{3})?(?:\.\d+)?", re.ASCII)
+_EPOCH: Final = re.compile(r"1\d{9}((?:\d{3}){0,3})(?:\.\d+)?", re.ASCII)
 # What is odd in dates, and how ISO 8601 writes it.
 _ODD: Final = {
-    r"^[<\"']|[>\"']$": "",
+    r"^[<\"']|(?:[>\"']|\[[^\]]*\]| M=\+[\d.]+)$": "",  # of Java and Go
     r"^(\d{4})/(\d\d?)/(?=\d)": r"\1-\2-",
     r"(?<!W\d\d-)(?<=[-: T])(?=\d(?:[-: TZ]|$))": "0",
     r"^(\d{8})(\d{4}(?:\d\d)?)\d*$": r"\1T\2",  # of CDX files
     r"^(\d{4})$": r"\1-01",
     r"^(\d{4}-\d\d)$": r"\1-01",
-    r"^(\d{4}-.*?\d)(?: ?[+-]00:?00)? ?(?:Z|UTC|GMT)(?:\[.*)?$": r"\1Z",
+    r"^(\d{4}-.*?\d)(?: ?[+-]00:?00)? ?(?:Z|UTC|GMT)$": r"\1Z",
     r"(:\d\d):60(?!\d)": r"\1:59",  # a leap second is the last one of its minute here
 }
 
@@ -134,7 +134,7 @@ def read_time(text: str) -> datetime | None:
     if found := _ORDINAL.match(text):
         text, day = f"{found[1]}-01-01{text[found.end() :]}", int(found[2]) - 1
     elif found := _EPOCH.fullmatch(text):
-        return datetime.fromtimestamp(float(text) / (1000 if found[1] else 1), UTC)
+        return datetime.fromtimestamp(float(text) / 10 ** len(found[1]), UTC)
     for odd, plain in _ODD.items():
         text = re.sub(odd, plain, text, flags=re.ASCII)
     for parse in (datetime.fromisoformat, parsedate_to_datetime):

@@ -113,6 +113,10 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
 def _row_page(batch: Any, row: int, place: str, number: int, reading: Reading) -> PageItem:
     try:
         fields = {name: batch[name][row].as_py() for name in batch.schema.names}
+        # Some programs write texts without their type.
+        for name, value in fields.items():
+            if isinstance(value, bytes) and name not in ("html", "text"):
+                fields[name] = value.decode()
         page = _page(fields, number, reading)
         if len(page.html) > reading.max_bytes:
             raise too_large("the page", reading.max_bytes)

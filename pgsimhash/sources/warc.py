@@ -104,6 +104,8 @@ class _Record(NamedTuple):
             http, body = _split_http(self.block[:_MAX_HEADERS])
             body += self.block[_MAX_HEADERS:] if body else b""
             declared, status = self._declared(http), http.get_statuscode()
+            if not status.isdigit() and kind == "response" and looks_like_html(self.block):
+                http, body, declared, status = StatusAndHeaders("", []), self.block, "", "200"
             if kind == "revisit":
                 if not _REVISIT.search(self._header("WARC-Profile")):
                     return "revisits"

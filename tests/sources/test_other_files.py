@@ -390,12 +390,14 @@ def test_lines_and_rows_have_validators(tmp_path: Path) -> None:
     (pa.string(), "2024-05-06T07:08:09Z", TIME), (pa.int64(), 1_714_979_289, TIME),
     (pa.float64(), 1_714_979_289_000.0, TIME),
     (pa.string(), "Mon, 06 May 2024 07:08:09 GMT", TIME), (pa.string(), "20240506070809", TIME),
+    (pa.int64(), 1_714_979_289_000_000_000, TIME), (pa.binary(), b"2024-05-06T07:08:09Z", TIME),
 ])  # fmt: skip
 def test_rows_have_times_of_any_type(tmp_path: Path, kind: Any, value: Any, time: datetime) -> None:
     path = tmp_path / "pages.parquet"
     times = pa.array([value], kind)
-    pq.write_table(pa.table({"url": [URL], "html": ["<p>"], "fetched_at": times}), path)
-    assert read(path) == [SourcePage(URL, "<p>", fetched_at=time)]
+    for url in (URL, URL.encode()):
+        pq.write_table(pa.table({"url": [url], "html": ["<p>"], "fetched_at": times}), path)
+        assert read(path) == [SourcePage(URL, "<p>", fetched_at=time)]
 
 
 def test_a_line_is_a_page(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def test_a_response_is_a_page(path: Path, zipped: bool) -> None:
     {"status": "100 Continue\r\n\r\nHTTP/1.1 200 OK"},
     {"status": "200 Connection established\r\n\r\nHTTP/1.1 203 OK"},
     {"status": "201 Created"}, {"status": "203 Non-Authoritative Information"}, {"status": "299 x"},
+    # Without an HTTP header.
+    {"kind": "resource", "warc": {"WARC-Type": "response"}},
 ])  # fmt: skip
 def test_other_records_of_pages(path: Path, headers: dict[str, Any]) -> None:
     page = one(path, record(**{"mime": "text/html", **headers}))
@@ -72,7 +74,8 @@ TEXTS = "texts, which need a scheme for texts: pgsimhash-text-1 or pgsimhash-sho
 @pytest.mark.parametrize(("other", "kind"), [
     ({"status": "403 Forbidden"}, STATUS), ({"status": "301 Moved Permanently"}, STATUS),
     ({"status": "206 Partial Content"}, STATUS), ({"mime": "image/png"}, NO_HTML),
-    ({"kind": "resource", "warc": {"WARC-Type": "response"}}, "responses without an HTTP header"),
+    ({"kind": "resource", "warc": {"WARC-Type": "response"}, "body": b"a b"},
+     "responses without an HTTP header"),
     ({"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"}, NO_HTML),
     ({"mime": "", "body": b"<svg><title>t</title></svg>"}, NO_HTML),
     ({"mime": "", "body": b"body { color: red }"}, NO_HTML),
@@ -188,7 +191,8 @@ def test_a_date_that_cannot_be_read_loses_no_page(path: Path, text: str) -> None
         "2017-03-06T04:02:06GMT", "2017-03-06T04:02:06+00:00Z", "2017-03-06T04:02:06Z[UTC]",
         "<2017-03-06T04:02:06Z>", "'2017-03-06T04:02:06Z'", "2017-3-6T4:2:6Z",
         "2017/3/06 04:02:06", "2017-W10-1T04:02:06", "20170306040206123", "1488772926",
-        "1488772926000",
+        "1488772926000", "1488772926000000", "1488772926000000000",
+        "2017-03-06T05:02:06+01:00[Europe/Berlin]", "2017-03-06 04:02:06 +0000 UTC m=+0.012",
     )),
 ])  # fmt: skip
 def test_dates_in_other_forms(path: Path, text: str, time: datetime) -> None:
