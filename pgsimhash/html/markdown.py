@@ -165,7 +165,7 @@ class _Writer:
                 self.flush()
                 self._start_block(tag, node)
             elif tag in CELL_TAGS:
-                self._line()
+                self._add_stray()
             else:
                 self._inline.append(" ")
                 if tag == "tr":
@@ -246,6 +246,11 @@ class _Writer:
         """End the open block."""
         if self._inline and (text := self._line()):
             self._emit(f"{self._heading}{text}" if self._heading else escape_start(text))
+
+    def _add_stray(self) -> None:
+        """End a caption, or what is in a table outside of its cells, where browsers show it."""
+        if text := self._line():
+            self._emit(escape_start(text))
 
     def _line(self) -> str:
         """End the inline text and return it, with white space outside its marks."""
@@ -337,12 +342,10 @@ class _Writer:
             is_header = tag == "th" or (rows is not None and rows.tag == "thead")
             table.add_cell(self._line(), node.get("colspan"), is_header=is_header)
         elif tag == "caption":
-            caption = self._line()
-            if caption:
-                self._emit(escape_start(caption))
+            self._add_stray()
         elif tag == "table":
             self.table = None
-            self._line()
+            self._add_stray()
             text = table.markdown()
             if text:
                 self._emit(text)
