@@ -119,7 +119,8 @@ _NAMES: Final = {
         " raptive revcontent mgid teads inread anuncio anuncios pubblicita publicidade mailchimp"
         " upsell upsells pum adwrap adunit adunits adspace adcontainer adrotate googlead googleads"
         " zergnet paidcontent partnercontent brandcontent brandedcontent reklam annons annonse"
-        " patrocinado sponsorizzato gesponsert gesponsord optin"
+        " patrocinado sponsorizzato gesponsert gesponsord optin werbeanzeige werbeanzeigen textad"
+        " textads adplaceholder promobox reclame"
     ),
     # The same below an article, in an element beside it.
     Named.APART | Named.BELOW: (

@@ -146,7 +146,8 @@ PARTS = sorted(words(
     " leserkommentare empfehlungen anuncios-top mailchimp-form cmplz-manage tarteaucitron"
     " adwrap adUnit dfp-slot googlead paid-content partnerContent branded-content zergnet mpu"
     " affiliate-box pub-box pub adv-content ad-space reklam annons-box patrocinado sponsorizzato"
-    " gesponsert-text gesponsord optin-box cta-box pop-up-text adrotate"
+    " gesponsert-text gesponsord optin-box cta-box pop-up-text adrotate werbeanzeige textad-oben"
+    " adplaceholder promobox reclame-blok"
 ))  # fmt: skip
 TOPICS = sorted(words(
     "category-kommentare category-cookies tag-cookies tag-newsletter cat-comments"
