@@ -16,36 +16,45 @@ static const uint8_t *skip_word(const uint8_t *string, const uint8_t *end, const
     return string;
 }
 
-/* Whether `name : value` stands at a place, with any white space before, between and behind. */
-static bool declares(const uint8_t *at, const uint8_t *end, const char *name, const char *value) {
-    at = skip_word(skip_space(at, end), end, name);
-    if (at == NULL) return false;
-    at = skip_space(at, end);
-    return at < end && *at == ':' && skip_word(skip_space(at + 1, end), end, value) != NULL;
+static const uint8_t *skip_blanks(const uint8_t *at, const uint8_t *end) {
+    while (at < end && (*at == ' ' || (*at >= '\t' && *at <= '\r'))) at++;
+    return at;
 }
 
-/* Whether a string has a character that is a letter of ASCII in another case: U+0130, U+0131,
- * U+017F and U+212A. */
-static bool has_odd_case(const uint8_t *at, const uint8_t *end) {
-    while (at < end) {
-        uint32_t code;
-        at += decode(at, end, &code);
-        if (code == 0x130 || code == 0x131 || code == 0x17F || code == 0x212A) return true;
-    }
-    return false;
+/* What the style of an element says of one property. */
+typedef struct {
+    bool is_given, hides, is_important;
+} Declared;
+
+/* The pattern _DECLARED: `name : word` or `name : word !important` stands at a place. */
+static void declare(const uint8_t *at, const uint8_t *end, const char *name, const char *hiding,
+                    Declared *declared) {
+    at = skip_word(skip_blanks(at, end), end, name);
+    if (at == NULL || (at = skip_blanks(at, end)) == end || *at != ':') return;
+    const uint8_t *value = at = skip_blanks(at + 1, end);
+    while (at < end && (is_lower(*at) || is_upper(*at) || *at == '-')) at++;
+    bool hides = skip_word(value, end, hiding) == at, is_empty = at == value;
+    at = skip_blanks(at, end);
+    bool is_important = at < end && *at == '!';
+    if (is_important && (at = skip_word(skip_blanks(at + 1, end), end, "important")) != NULL)
+        at = skip_blanks(at, end);
+    if (is_empty || at == NULL || (at < end && *at != ';')) return;
+    if (is_important || !declared->is_important)
+        *declared = (Declared){true, hides, is_important};
 }
 
-/* The pattern _HIDDEN: display: none or visibility: hidden at the start or behind a semicolon. */
-static Status style_hides(const uint8_t *style) {
+/* Whether a style hides an element, or else whether it says how to show it. */
+static Status style_hides(const uint8_t *style, bool *displays) {
+    Declared display = {false}, visibility = {false};
     const uint8_t *end = end_of(style);
-    if (!is_ascii(style) && has_odd_case(style, end)) return UNSUPPORTED;
     for (const uint8_t *at = style; at != NULL;) {
-        if (declares(at, end, "display", "none") || declares(at, end, "visibility", "hidden"))
-            return HIDDEN;
+        declare(at, end, "display", "none", &display);
+        declare(at, end, "visibility", "hidden", &visibility);
         at = memchr(at, ';', (size_t)(end - at));
         if (at != NULL) at++;
     }
-    return DONE;
+    *displays = display.is_given;
+    return display.hides || visibility.hides ? HIDDEN : DONE;
 }
 
 /* The pattern _STREAMED: React's hidden elements that a script moves into place. */
@@ -73,6 +82,7 @@ static Status read_attributes(const Node *element, Attributes *read) {
     const uint8_t *empty = (const uint8_t *)"";
     *read = (Attributes){empty, empty, empty, false};
     Status status = DONE;
+    bool displays = false;
     for (const Node *attribute = element->properties; attribute; attribute = attribute->next) {
         const char *name = (const char *)attribute->name;
         const uint8_t **into = NULL;
@@ -85,10 +95,10 @@ static Status read_attributes(const Node *element, Attributes *read) {
         const uint8_t *value = attribute_value(attribute);
         if (value == NULL) return UNSUPPORTED;
         if (into != NULL) *into = value;
-        else status = style_hides(value);
+        else status = style_hides(value, &displays);
         if (status != DONE) return status;
     }
-    return read->hidden && !is_streamed(read->id) ? HIDDEN : DONE;
+    return read->hidden && !displays && !is_streamed(read->id) ? HIDDEN : DONE;
 }
 
 Status is_hidden(const Node *element) {

@@ -61,8 +61,10 @@ BESIDE_TAGS: Final = words("nav aside dialog form")  # the tags of content besid
 # Whole class names; "overflow-hidden" and "hidden md:block" mean something else.
 _HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden screen-reader-text")
 _NAMES_MAX: Final = 500
-_HIDDEN: Final = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
+# Browsers ignore a declaration with more than a word.
+_DECLARED: Final = re.compile(
+    r"(?:^|;)\s*(display|visibility)\s*:\s*([a-z-]+)\s*(!\s*important\s*)?(?=;|$)",
+    re.IGNORECASE | re.ASCII,
 )
 # React streams content as hidden elements that its script moves into place.
 _STREAMED: Final = re.compile(r"S:[0-9a-f]+")
@@ -384,7 +386,10 @@ UNNAMED: Final = Names(0, "")
 
 def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     """Return whether an element's attributes hide it."""
-    if _HIDDEN.search(attributes.get("style", "")):
+    # Of several declarations, the last important one counts, or else the last.
+    found = sorted(_DECLARED.findall(attributes.get("style", "")), key=lambda each: each[2] > "")
+    style = {name.lower(): value.lower() for name, value, _ in found}
+    if style.get("display") == "none" or style.get("visibility") == "hidden":
         return True
     # Browsers search in the second kind, and show it.
     is_marked = attributes.get("hidden", "until-found").lower() != "until-found"

@@ -64,6 +64,20 @@ def test_hidden_content_is_not_text(hidden: str) -> None:
     assert tokens == [SIGNS[0], "one", "two", "three", "four"]
 
 
+@pytest.mark.parametrize(("attributes", "is_seen"), [
+    ("style='display:none;display:block'", True), ("style='display:none;display:revert'", True),
+    ("style='visibility:hidden; Visibility : visible'", True),
+    ("hidden style='display: flex'", True), ("hidden style='color:red'", False),
+    ("style='display:none !important;display:block'", False),
+    ("style='color:red;DISPLAY:NONE;'", False), ("style='display:block;display:none'", False),
+    # Browsers ignore what is no value.
+    ("style='display:none9'", True), ("style='display:none\\9'", True),
+    ("style='display:none color:red'", True), ("style='--display:none'", True),
+])  # fmt: skip
+def test_the_last_declaration_of_a_style_hides_or_shows(attributes: str, is_seen: bool) -> None:
+    assert texts(f"<p {attributes}>one</p><p>two") == ["one"] * is_seen + ["two"]
+
+
 def test_a_page_may_be_deeper_than_pythons_stack() -> None:
     root = html.Element("body")
     deepest = root

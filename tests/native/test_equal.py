@@ -125,6 +125,21 @@ PARTS = [
 
 
 def test_the_first_500_000_words_and_signs_count() -> None:
+STYLES = [
+    *("display", "Visibility", "x-display", ":", " : ", "none", "hidden", "NONE", "block", "a-b"),
+    *(";", "; ", " ", "!important", " ! IMPORTANT ", "!", "9", "\xa0", "\u0131", "\t", "color:red"),
+]
+
+
+def test_styles_hide_alike() -> None:
+    rng = random.Random("styles")
+    for _ in range(100):
+        styles = ("".join(rng.choices(STYLES, k=rng.randrange(12))) for _ in range(20))
+        kinds = ("<p style='{}'>x", "<b hidden style='{}'>y</b>", "<p style='display:none;{}'>z")
+        page = "".join(rng.choice(kinds).format(style) for style in styles)
+        assert check(f"<p>{TEXT}{page}") == "C"
+
+
     rng = random.Random(0)
     parts = ["<p>x", "<a href=/>y</a>", "\xa9 ", "12:30 ", "copyright 7 ", "<a href=tel:1>2 3</a>"]
     page = "<p>" + "x " * 480_000 + "".join(rng.choice(parts) for _ in range(20_000))
