@@ -56,7 +56,11 @@ _IN_DRAWING: Final = re.compile(
     rb"|<(?P<ends>/(?i:svg|math)\b|(?i:%s)\b)" % "|".join(_ENDS_DRAWING).encode()
 )
 
-_REPAIRED: Final = words(
+# Elements that only a drawing or formula does not show.
+_DRAWN: Final = words(
+    "annotation annotation-xml clippath defs desc marker mask metadata mphantom pattern symbol"
+)
+_REPAIRED: Final = _DRAWN | words(
     "applet button dialog embed ins math noscript object select svg switch template tspan"
 )
 # Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
@@ -166,11 +170,14 @@ def repair(root: HtmlElement) -> None:
     """Make the text that readers see text of the tree."""
     _empty_head(root)
     copies: list[HtmlElement] = []
-    ended = set[HtmlElement]()
+    ended, shadows = set[HtmlElement](), 0
     for element in list(root.iter(*_REPAIRED)):
         if element.tag in _DRAWINGS and element not in ended:
             _end_drawing(element, ended)
-        if element.tag == "tspan":
+        if element.tag in _DRAWN:
+            if next(element.iterancestors(*_DRAWINGS), None) is None:
+                element.tag = "span"
+        elif element.tag == "tspan":
             if element.get("x"):  # It is drawn at a place of its own.
                 element.tail = f" {storable(element.tail)}"
         elif element.tag == "switch":
@@ -199,6 +206,8 @@ def repair(root: HtmlElement) -> None:
         elif element.tag == "math" and _is_copy(element):
             element.tag = "annotation"
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
+            if element.tag == "template" and (shadows := shadows + 1) <= _COPIES_MAX:
+                _fill_slots(element)
             _make_text(element)
     _show_copies(root, copies[:_COPIES_MAX])
 
@@ -206,6 +215,25 @@ def repair(root: HtmlElement) -> None:
 def _make_text(element: HtmlElement) -> None:
     """Make an element a part of its paragraph, or else a block."""
     element.tag = "div" if next(element.iterancestors("p"), None) is None else "span"
+
+
+def _fill_slots(template: HtmlElement) -> None:
+    """Move what is beside a shadow tree into its slots, where browsers show it."""
+    host = template.getparent()
+    slots: dict[str, HtmlElement] = {}
+    for slot in template.iter("slot"):
+        if next(slot.iterancestors("template")) is template:
+            slots.setdefault(slot.get("name", ""), slot)
+    beside = defaultdict[str, list[HtmlElement]](list)
+    for part in host if slots and host is not None else ():
+        if part is not template:
+            beside[part.get("slot", "")].append(part)
+    for name, slot in slots.items():
+        text = "" if name else storable(template.tail)
+        if beside[name] or text.strip():
+            slot[:], slot.text = beside[name], text
+    if "" in slots:
+        template.tail = None
 
 
 def _is_copy(math: HtmlElement) -> bool:

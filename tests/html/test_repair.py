@@ -101,6 +101,21 @@ def test_what_readers_see_is_text(page: str) -> None:
 
 
 def test_short_parts_without_scripts_are_text() -> None:
+def test_light_parts_are_in_the_slots_of_a_shadow_tree() -> None:
+    root = "<template shadowrootmode=open>"
+    title = "<header><h1><slot name=title>No title</slot></h1></header>"
+    inner = (
+        f"<x-b>{root}<article><p>{SENTENCES[4]}</p><slot></slot></article></template><slot></slot>"
+    )
+    boats = f"</template>{STORY}<b slot=title>Boats</b></x-a>"
+    post = f"{NAV}<x-a>{root}{title}{inner}</slot></x-b>{boats}"
+    assert text_of(post).split("\n") == ["Boats", SENTENCES[4], *text_of(STORY).split("\n")]
+    term = f"{root}<i>(<slot>none</slot>)</i></template>an <b>old</b> boat"
+    other = f"{root}<slot>a new one</slot></template>"
+    page = f"{STORY}<p>It is <x-a>{term}</x-a>, and <x-a>{other}</x-a>."
+    assert "It is (an old boat), and a new one." in text_of(page)
+
+
     stops = "".join(
         f"<li><noscript>Pier of {name}</noscript>" for name in ("goats", "dogs", "cats")
     )
@@ -286,6 +301,10 @@ def test_of_titles_that_contain_nearly_all_of_a_page_only_the_begin_is_read() ->
     " landlady has seen all, and there is no such cinema in Lisbon now.</p>",
     "<h1>404</h1><p>The bus runs to the lake at a quarter past every hour. Fares are not available"
     " here. Sorry, dogs walk. All bicycles ride for free in the evening, and so do cats.</p>",
+        "<desc>",
+        "<x-a><template shadowrootmode=open><slot></slot></template></x-a>",
+        "<template shadowrootmode=open><slot>",
+        "<p hidden>a<p>b",
     "<h1>Not Found</h1><p>The quartet from Turku plays waltzes on broken toys. Their second record,"
     " by permission of a lighthouse, has an error in the title.</p>",
     "<h1>404</h1><p>この路線は港から病院まで十二分ごとに走り、市場と図書館と新しいプールに停まります。",
