@@ -100,11 +100,16 @@ static Status look_at(Walk *walk, const Node *node, const Tag *tag, bool is_bloc
     return is_hidden(node);
 }
 
-/* Whether a link is to a telephone number. */
+/* Whether an `a` is a link, _is_link(), and to a telephone number. */
 static Status link_of(const Node *node, Link *link) {
     *link = A_LINK;
+    const Node *around = node->parent;
+    if (around->type == NODE_ELEMENT)
+        for (const Node *attribute = around->properties; attribute; attribute = attribute->next)
+            if (strcmp((const char *)attribute->name, "aria-expanded") == 0) *link = NO_LINK;
     for (const Node *attribute = node->properties; attribute; attribute = attribute->next) {
         if (strcmp((const char *)attribute->name, "href") != 0) continue;
+        *link = A_LINK;
         const char *value = (const char *)attribute_value(attribute);
         if (value == NULL) return UNSUPPORTED;
         if (strncmp(value, "tel:", 4) == 0 || strncmp(value, "fax:", 4) == 0) *link = A_CALL;

@@ -319,7 +319,7 @@ def outline(body: HtmlElement) -> Outline:
                 outer, element = element, Element(len(elements), tag, named)
                 element.parent = outer
                 elements.append(element)
-            if tag == "a":
+            if tag == "a" and _is_link(node):
                 links += 1
                 if links == 1:
                     calls = (node.get("href") or "").startswith(("tel:", "fax:"))
@@ -328,7 +328,7 @@ def outline(body: HtmlElement) -> Outline:
             text = node.text
         else:
             if node is not skipped:
-                links -= tag == "a"
+                links -= tag == "a" and _is_link(node)
                 pres -= tag == "pre"
                 if is_block and not pres:
                     element.end = len(elements)
@@ -353,6 +353,12 @@ def outline(body: HtmlElement) -> Outline:
         pieces.append(Piece(len(owners) - 1, node, event == "end"))
     elements[0].end = len(elements)
     return Outline(elements, owners, "".join(texts).replace("\xa9", _SIGN), pieces, hidden)
+
+
+def _is_link(node: HtmlElement) -> bool:
+    """Return whether an ``a`` is a link or a place, and not the title of what opens below it."""
+    around = node.getparent()
+    return node.get("href") is not None or around is None or around.get("aria-expanded") is None
 
 
 def outline_of_text(text: str) -> Outline:
@@ -391,9 +397,10 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     style = {name.lower(): value.lower() for name, value, _ in found}
     if style.get("display") == "none" or style.get("visibility") == "hidden":
         return True
-    # Browsers search in the second kind, and show it.
+    # Browsers search in the second kind, and show it. A style overrides the attribute.
     is_marked = attributes.get("hidden", "until-found").lower() != "until-found"
-    return is_marked and not _STREAMED.fullmatch(attributes.get("id", ""))
+    is_shown = "display" in style or _STREAMED.fullmatch(attributes.get("id", "")) is not None
+    return is_marked and not is_shown
 
 
 def names_of(attributes: HtmlElement | Mapping[str, str]) -> Names | None:

@@ -95,11 +95,13 @@ _LINKED: Final = NEVER_TEXT | {"a"}
 # How many starts and ends of elements of a hidden part are read, and of a button or title.
 _PARTS_MAX, _LABEL_EVENTS = 200, 1000
 _OPENED_MAX: Final = 200  # how many hidden elements are read, and how many that open one
+_ALIKE_MAX: Final = 20  # how many elements are passed over between it and what opens it
 _TITLE_WORDS: Final = 30  # a title or a link that opens something has at most this many words
 _FOLD_WORDS: Final = 5  # what a link or title directly before it opens has at least this many
 _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
 _CLICKED: Final = (*_TOGGLES, "onclick")
-_FOLDS: Final = re.compile(r"accordion|collaps|\bfaq")
+_FOLDS: Final = re.compile(r"accordion|collapsible|\bfaq")
+_INLINE: Final = words("b em i span strong u")
 _OPENERS: Final = etree.XPath(
     "descendant::*[@aria-controls or @data-target or @data-bs-target or @onclick"
     " or starts-with(@href, '#') or starts-with(@href, 'javascript:')]"
@@ -112,8 +114,11 @@ _REFERENCES: Final = [
 _HERE: Final = ("#", "javascript:")
 # Titles of what they open are shown with it.
 _RETAGGED: Final = {"a": "span", **dict.fromkeys(("b", "button", "div", "p", "strong"), "summary")}
+_TITLED: Final = TITLE_TAGS | {"th"}  # a button in a header sorts its column
 _FOLD_TITLES: Final = TITLE_TAGS | words("b button div p span strong")
-_TABS: Final = re.compile(r"\btabs?[-_]?(?:pane|panel|content|body)", re.IGNORECASE)
+_TABS: Final = re.compile(
+    r"\btab(?:s|bed)?[-_]{0,2}(?:pane|panel|content|body|block|box|item|section)", re.IGNORECASE
+)
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
 _STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
 
@@ -212,11 +217,6 @@ def repair(root: HtmlElement) -> None:
     _show_copies(root, copies[:_COPIES_MAX])
 
 
-def _make_text(element: HtmlElement) -> None:
-    """Make an element a part of its paragraph, or else a block."""
-    element.tag = "div" if next(element.iterancestors("p"), None) is None else "span"
-
-
 def _fill_slots(template: HtmlElement) -> None:
     """Move what is beside a shadow tree into its slots, where browsers show it."""
     host = template.getparent()
@@ -234,6 +234,11 @@ def _fill_slots(template: HtmlElement) -> None:
             slot[:], slot.text = beside[name], text
     if "" in slots:
         template.tail = None
+
+
+def _make_text(element: HtmlElement) -> None:
+    """Make an element a part of its paragraph, or else a block."""
+    element.tag = "div" if next(element.iterancestors("p"), None) is None else "span"
 
 
 def _is_copy(math: HtmlElement) -> bool:
@@ -284,25 +289,34 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
 
 def _is_word(button: HtmlElement) -> bool:
     """Return whether a button is a word of a sentence, such as a term that it explains."""
-    around, before, tail = button.getparent(), button.getprevious(), button.tail or ""
+    part, around, tail = button, button.getparent(), button.tail or ""
+    while around is not None and around.tag in _INLINE and len(around) == 1:
+        if f"{around.text or ''}{tail}".strip():
+            break
+        part, tail = around, around.tail or ""
+        around = part.getparent()
     if around is None or around.tag not in ("p", "li", "dd"):
         return False
     if not tail.strip() or tail[0].isalnum():
         return False
+    before = part.getprevious()
     text = around.text if before is None else before.tail
     return len(tokenize(f"{text or ''} {tail}")) >= _SENTENCE_WORDS
 
 
 def _is_text(button: HtmlElement) -> bool:
     """Return whether a button is a question or title that opens an answer, or was never closed."""
-    if button.get("role") == "tab" or next(button.iterancestors(*TITLE_TAGS), None) is not None:
+    if button.get("role") == "tab" or next(button.iterancestors(*_TITLED), None) is not None:
         return True
     if len(button) and next(button.iterdescendants(*_PARAGRAPHS), None) is not None:
         return True
     words, is_question = _label(button)
-    is_toggle = any(button.get(name) is not None for name in _TOGGLES)
-    is_toggle = is_toggle or _FOLDS.search(button.get("class", "").lower()) is not None
-    return is_question or words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS)
+    classes = button.get("class", "").lower()
+    is_toggle = "collaps" in classes or any(button.get(name) is not None for name in _TOGGLES)
+    least = _QUESTION_WORDS if is_toggle else _LABEL_WORDS
+    if _FOLDS.search(classes) and next(button.iterancestors("nav", "aside"), None) is None:
+        least = 1
+    return is_question or words >= least
 
 
 _PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
@@ -427,17 +441,27 @@ def _is_opened(part: HtmlElement, size: int, is_named: bool) -> bool:
         may_open = words <= _TITLE_WORDS and (is_prose or is_titled or before.tag in TITLE_TAGS)
         if is_question or (may_open and _opener_in(before, words) is not None):
             return True
+        if is_prose and before.tag == "p" and _opens(_end_of(before)):
+            return True
     if is_named or not is_prose:
         return is_prose
     return _opener(_beside(part, before=False)) is not None
 
 
 def _beside(part: HtmlElement, before: bool) -> HtmlElement | None:
-    """Return what is seen directly before or behind an element, or else the one around it."""
+    """Return what is seen directly before or behind an element, or else the one around it.
+
+    Hidden paragraphs or items beside it are passed over, but no slides.
+    """
     around = (part, *islice(part.iterancestors(), 1))
-    sides = (islice(element.itersiblings(preceding=before), 3) for element in around)
-    beside = next((other for other in chain(*sides) if other.tag not in _UNSEEN), None)
-    return None if beside is None or is_hidden(beside) else beside
+    sides = (islice(element.itersiblings(preceding=before), _ALIKE_MAX) for element in around)
+    for other in chain(*sides):
+        if other.tag not in _UNSEEN:
+            if not is_hidden(other):
+                return other
+            if other.tag not in ("p", "li") or "absolute" in other.get("style", ""):
+                break
+    return None
 
 
 def _opener(beside: HtmlElement | None) -> HtmlElement | None:
@@ -450,26 +474,38 @@ def _opener_in(element: HtmlElement, words: int) -> HtmlElement | None:
     If the element has few ``words``, any part may open something.
     """
     for part in islice(element.iter(), _LABEL_PARTS):
-        is_link = part.tag == "a" and part.get("href", "#").startswith(_HERE)
-        is_button = "button" in (part.tag, part.get("role"), part.get("type"))
-        if is_link or is_button or any(part.get(name) is not None for name in _CLICKED):
+        if _opens(part):
             is_label = part.tag == "input" or 0 < words <= _QUESTION_WORDS
             return part if is_label or 2 * _label(part)[0] > words else None
     return None
+
+
+def _opens(part: HtmlElement) -> bool:
+    """Return whether a part of a page may open something."""
+    is_link = part.tag == "a" and part.get("href", "#").startswith(_HERE)
+    is_button = "button" in (part.tag, part.get("role"), part.get("type"))
+    return is_link or is_button or any(part.get(name) is not None for name in _CLICKED)
+
+
+def _end_of(element: HtmlElement) -> HtmlElement:
+    """Return the last link or button of an element, if it ends with one, or its last element."""
+    while len(element) and not _opens(element) and not tokenize(element[-1].tail or ""):
+        element = element[-1]
+    return element
 
 
 def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) -> bool:
     """Show what a page hides until a script shows it; return whether there was anything.
 
     That is a hidden element of at least ``least`` words, of prose those outside links, or several
-    with one tag and one class or parent: those with the most words.
+    with one tag and one first name or parent: those with the most words.
     """
     skipped = _LINKED if is_prose else NEVER_TEXT
     siblings: defaultdict[tuple[HtmlElement | str | None, str], dict[HtmlElement, int]]
     siblings = defaultdict(dict)
     for element in hidden:
         if not named(element).flags & _OPENED:
-            alike = element.get("class") or element.getparent()
+            alike = named(element).first or element.getparent()
             siblings[alike, str(element.tag)][element] = len(_words_in(element, skipped))
     amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})
     whole = sum(amounts.values())

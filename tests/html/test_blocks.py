@@ -206,6 +206,9 @@ def rendered(html: str) -> str:
     ("<table><tr><th>Tide<th>Time</tr><tr><td>low | ebb<td>6:40<br>am</tr>"
      "<tr><td colspan=2>none</tr></table>",
      "| Tide | Time |\n| --- | --- |\n| low \\| ebb | 6:40 am |\n| none |  |"),
+    # Browsers show what is outside of cells above the table.
+    ("<table><caption>tides</caption><tr>1. of<th>a<th>b</tr>May<tr><td>c<td>d</table>",
+     "tides\n\n1\\. of\n\nMay\n\n| a | b |\n| --- | --- |\n| c | d |"),
 ])  # fmt: skip
 def test_blocks_and_marks(html: str, markdown: str) -> None:
     assert rendered(html) == markdown
@@ -220,9 +223,6 @@ def test_blocks_and_marks(html: str, markdown: str) -> None:
     ("python", '<pre lang="python">if low:\n    wait()</pre>'),
     ("python",
      '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>'),
-    # Browsers show what is outside of cells above the table.
-    ("<table><caption>tides</caption><tr>1. of<th>a<th>b</tr>May<tr><td>c<td>d</table>",
-     "tides\n\n1\\. of\n\nMay\n\n| a | b |\n| --- | --- |\n| c | d |"),
     # Lines that are elements.
     ("", "<pre><div>if low:</div><div>    wait()</div></pre>"),
     ("", "<pre><div>if low:</div>\n<div>    wait()</div>\n</pre>"),

@@ -75,6 +75,7 @@ def faq(question: str, answer: str) -> str:
     f"<?xml version='1.0'?><!-- <![CDATA[ --><p>{STORY}<!-- ]]> --><p><![CDATA[a]]></p>",
     f"\ufeff<?xml version='1.0'?><p>A <![CDATA[x]]> <![CDATA[{SENTENCES[0]}]]></p>{STORY}",
     faq("<button class='accordion'>{}</button>", "<div><p>{}</p></div>") + STORY,
+    faq("<div role=button aria-expanded=false><a>{}</a></div>", "<div><p>{}</p></div>") + STORY,
     faq("<button class='collapsible'>{}</button>", "<div style='display:none'>{}</div>") + STORY,
     faq("<button>{}", "<div>{}</div></button>"),
     faq("<button>{}</button>", "<div><p hidden>{}</p></div>") + STORY,
@@ -100,7 +101,6 @@ def test_what_readers_see_is_text(page: str) -> None:
         assert QUESTIONS[0] in found
 
 
-def test_short_parts_without_scripts_are_text() -> None:
 def test_light_parts_are_in_the_slots_of_a_shadow_tree() -> None:
     root = "<template shadowrootmode=open>"
     title = "<header><h1><slot name=title>No title</slot></h1></header>"
@@ -116,6 +116,7 @@ def test_light_parts_are_in_the_slots_of_a_shadow_tree() -> None:
     assert "It is (an old boat), and a new one." in text_of(page)
 
 
+def test_short_parts_without_scripts_are_text() -> None:
     stops = "".join(
         f"<li><noscript>Pier of {name}</noscript>" for name in ("goats", "dogs", "cats")
     )
@@ -178,6 +179,44 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
     assert SENTENCES[6] not in text(*["Add to the cart"] * 3)
     title = "<label>{}</label>"
     assert SENTENCES[6] not in text("Of his motor", "Of the dead", "Of his end")
+
+
+@pytest.mark.parametrize("title", [
+    "<button class='faq__toggle'>{}</button>", "<button class=accordion>{}</button>",
+    "<button type=button class='collapsible active'><span>{}</span></button>",
+])  # fmt: skip
+def test_titles_of_accordions_may_be_one_word(title: str) -> None:
+    fold = f"{title.format('Fees')}<div class=panel><p>{SENTENCES[6]}</p></div>"
+    assert "Fees" in text_of(f"<main>{STORY}{fold}</main>").split("\n")
+    assert "Fees" not in text_of(f"<nav>{fold}</nav><main>{STORY}</main>")
+
+
+@pytest.mark.parametrize("parts", [
+    "<p>Goats. <a href='#' onclick=more()>Read more</a></p>{}",
+    "<p>Goats. <span><a href='javascript:more()'>Read more</a></span> …</p>{}",
+    "<a role=button>Read more</a>{}", "<p>Goats.</p>{}<button onclick=more()>All</button>",
+    "<ul><li>Goats.</li>{}</ul><button aria-expanded=false>Show more</button>",
+])  # fmt: skip
+def test_several_hidden_parts_are_opened_at_once(parts: str) -> None:
+    tag = "li" if "<li>" in parts else "p"
+    hidden = "".join(
+        f"<{tag} style='display:none'>{SENTENCES[n]} {SENTENCES[n].upper()}</{tag}>"
+        for n in (5, 6, 7)
+    )
+    found = text_of(STORY * 3 + parts.format(hidden))
+    assert [text for text in SENTENCES[5:] if text in found] == SENTENCES[5:]
+    slides = hidden.replace("style='", "style='position:absolute;")
+    assert SENTENCES[6] not in text_of(STORY * 3 + parts.format(slides))
+
+
+@pytest.mark.parametrize("name", ["tabs-item", "tabbed-block", "tab__box", "tab-section"])
+def test_panels_of_tabs_are_text(name: str) -> None:
+    labels = "<div><span>Care</span><span>Size</span></div>"
+    panels = "".join(
+        f"<div class='{name}'{' hidden' * n}>{SENTENCES[n]} {SENTENCES[n + 2]}</div>"
+        for n in (0, 1)
+    )
+    assert SENTENCES[1] in text_of(f"<main>{STORY.swapcase()}{labels}{panels}</main>")
 
 
 @pytest.mark.parametrize("hidden", [
@@ -262,6 +301,10 @@ def test_many_broken_parts_take_linear_time() -> None:
         "<svg><![CDATA[",
         "<!-- <![CDATA[",
         "<script a='",
+        "<desc>",
+        "<x-a><template shadowrootmode=open><slot></slot></template></x-a>",
+        "<template shadowrootmode=open><slot>",
+        "<p hidden>a<p>b",
     ):
         parsed(f'<?xml version="1.0"?><p>a</p>{part * count}')
         parsed(f"<p>a</p>{part * count}")
@@ -301,10 +344,6 @@ def test_of_titles_that_contain_nearly_all_of_a_page_only_the_begin_is_read() ->
     " landlady has seen all, and there is no such cinema in Lisbon now.</p>",
     "<h1>404</h1><p>The bus runs to the lake at a quarter past every hour. Fares are not available"
     " here. Sorry, dogs walk. All bicycles ride for free in the evening, and so do cats.</p>",
-        "<desc>",
-        "<x-a><template shadowrootmode=open><slot></slot></template></x-a>",
-        "<template shadowrootmode=open><slot>",
-        "<p hidden>a<p>b",
     "<h1>Not Found</h1><p>The quartet from Turku plays waltzes on broken toys. Their second record,"
     " by permission of a lighthouse, has an error in the title.</p>",
     "<h1>404</h1><p>この路線は港から病院まで十二分ごとに走り、市場と図書館と新しいプールに停まります。",
@@ -413,6 +452,7 @@ def test_a_formula_is_read_once(formula: str) -> None:
     ("un<x-y>believ</x-y>able", "unbelievable"),
     ("<big>one</big> <acronym>BBC</acronym>", "one BBC"),
     ("the <button class=term>tide</button> table", "the tide table"),
+    ("a <b><button><i>lock</i></button></b>, if shut, as", "a ***lock***, if shut, as"),
     ("it goes.<dl><dd>So a <button>lock</button>, if shut, as", "a lock, if shut, as"),
     ("<svg><tspan x=0>one</tspan><tspan x=0>t<tspan>wo</tspan></tspan></svg>", "one two"),
     ("<ruby>東京<rp>(</rp><rt>Tokyo</rt><rp>)</rp></ruby>", "東京(Tokyo)"),
