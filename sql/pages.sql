@@ -381,7 +381,7 @@ BEGIN
         SELECT
             p.host, p.title, pgsimhash._copy_cause(p.url, o.url) AS cause, p.url,
             o.url AS original,
-            NOT coalesce(
+            p.title IS DISTINCT FROM o.title AND NOT coalesce(
                 starts_with(o.title || ' ', regexp_replace(p.title, n.site, ' '))
                 OR starts_with(p.title || ' ', regexp_replace(o.title, n.site, ' ')), false
             ) AS has_own_title
