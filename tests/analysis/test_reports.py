@@ -162,7 +162,9 @@ def test_a_pair_within_is_one_that_signatures_confirm(store: Store) -> None:
     assert {nearest.within.a, nearest.within.b} == urls
     for url in urls:
         store.delete_page(url)
-    assert analysis.report(store).nearest.within is None
+    report = analysis.report(store)
+    assert report.nearest.within is None
+    assert "The two pairs" not in report_page(report)
 
 
 def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
