@@ -204,8 +204,8 @@ def pgvector(hnsw: int, size: Size) -> Cells:
     """Its indexes of bit vectors: the nearest ten, of which those within the distance count."""
     connection = size.connection
     connection.execute("CREATE EXTENSION vector")
-    # The default is too little for the lists of ten million rows.
-    connection.execute("SET maintenance_work_mem = '3GB'")
+    # The default is too little for the lists and the graph of ten million rows.
+    connection.execute("SET maintenance_work_mem = '6GB'")
     nearest = "SELECT page_id, simhash <~> %s::bit(64) FROM bare ORDER BY 2 LIMIT 10"
     lists = round(size.rows**0.5)
     connection.execute(f"SET ivfflat.probes = {round(lists**0.5)}".encode())

@@ -8,12 +8,15 @@ from manual.picture import ROOT, STYLE
 
 LINES: Final = {
     "scan with `bit_count`: lookup, 8 bits": ("scan", "only"),
-    "pgvector HNSW: lookup, 8 bits": ("pgvector, HNSW", "only"),
-    "pgvector IVF: lookup, 8 bits": ("pgvector, IVF", "only"),
+    "pgvector HNSW: lookup, 8 bits": ("HNSW finds {:.0%}", "only"),
+    "pgvector IVF: lookup, 8 bits": ("IVF finds {:.0%}", "only"),
     "`find`, 8 bits": ("find, 8 bits", "both"),
     "`find`, 3 bits": ("find, 3 bits", "both"),
 }
-"""The rows of the table that are drawn, with labels and classes of the style."""
+"""The rows of the table that are drawn, with labels and classes of the style.
+
+A label has the share of copies that an index finds among most pages.
+"""
 _STYLE: Final = """.line{fill:none;stroke-width:2.5;stroke:#0a5dc2}.line.only{stroke:#b04304}
 .grid{stroke:#d5dbe1}@media (prefers-color-scheme:dark){.line{stroke:#6cb2ff}
 .line.only{stroke:#ff9d5c}.grid{stroke:#30363d}}"""
@@ -65,7 +68,8 @@ def growth() -> str:
     for what, (label, kind) in LINES.items():
         pairs = zip(sizes, table[what], strict=True)
         points = [(across(size), up(value)) for size, value in pairs if value is not None]
-        lines.append((points, label, kind))
+        found = table.get(what.replace("lookup, 8 bits", "found"), [])
+        lines.append((points, label.format(*found[-1:]), kind))
     last = -math.inf
     for points, label, kind in sorted(lines, key=lambda line: line[0][-1][1]):
         x, y = points[-1]
@@ -81,8 +85,8 @@ def growth() -> str:
         f"<style>{STYLE}\n{_STYLE}</style>\n"
         '<rect class="paper" width="880" height="444" rx="10"/>\n'
         '<text class="h" x="24" y="36">One lookup</text><text class="q" x="24" y="56">'
-        "CPU time of client and server by the number of stored pages; both axes are logarithmic"
-        f"</text>\n{''.join(parts)}</svg>\n"
+        "CPU time of client and server by the number of stored pages; both axes are logarithmic. "
+        f"HNSW and IVF are pgvector's</text>\n{''.join(parts)}</svg>\n"
     )
 
 
