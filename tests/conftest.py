@@ -34,7 +34,7 @@ LONG = (
     "html/test_hostile_html.py", "html_reports/test_in_a_browser.py",
     "schemes/test_blog.py", "store/connect/test_pooler.py", "store/schema/test_hijacking.py",
     "store/schema/test_second_schema.py", "store/write/test_ingest_job.py", "test_docs.py",
-    "test_scrapy", "test_testing.py",
+    "test_examples.py", "test_scrapy", "test_testing.py", "test_web_service.py",
 )  # fmt: skip
 """Tests that only `./run check` runs; more are marked one by one."""
 
