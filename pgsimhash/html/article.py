@@ -15,11 +15,12 @@ from pgsimhash.html import native
 from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simhash
 from pgsimhash.html.cut import cut
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head
+from pgsimhash.html.hidden import open_hidden, show_hidden
 from pgsimhash.html.markdown import EVENT_TAGS, escape, escape_start, events, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
-from pgsimhash.html.repair import clear_topics, open_hidden, show_hidden
+from pgsimhash.html.repair import clear_topics
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike

@@ -9,8 +9,8 @@ from pgsimhash import PageError, fingerprint
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import read_article
 from pgsimhash.html.blocks import words
+from pgsimhash.html.hidden import open_hidden
 from pgsimhash.html.parse import clean_utf8
-from pgsimhash.html.repair import open_hidden
 from tests.html.texts import LINKS, SENTENCES, STORY, parsed
 from tests.refusals import because
 
