@@ -137,8 +137,10 @@ class Head(NamedTuple):
 
 def read_head(root: HtmlElement, url: str | None) -> Head:
     """Return what a page at ``url`` says about itself, wherever these elements are."""
-    found = list(root.iter(*_OF_HEAD))
-    titles, bases, links, metas = ([part for part in found if part.tag == tag] for tag in _OF_HEAD)
+    found: dict[str, list[HtmlElement]] = {tag: [] for tag in _OF_HEAD}
+    for part in root.iter(*_OF_HEAD):
+        found[str(part.tag)].append(part)
+    titles, bases, links, metas = found.values()
     # A title in an svg names a drawing.
     of_page = (
         title for title in titles[:_TITLES_MAX] if next(title.iterancestors("svg"), None) is None
@@ -253,7 +255,7 @@ def check_stand_in(
     ``unlinked`` returns the text outside links.
     """
     words = text.split()
-    if _size(words) < TEXT_WORDS_MIN:
+    if _size(words[:TEXT_WORDS_MIN]) < TEXT_WORDS_MIN:
         return
     content = " ".join(words).lower().replace("\u2019", "'")
     first = next(line for line in text.split("\n") if line.strip())

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Final
 
@@ -65,6 +66,8 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
     beside it.
     """
     parts = {part: words for part in islice(hidden, _OPENED_MAX) if (words := _prose_words(part))}
+    if not parts:
+        return False
     ids = {name for part in parts if (name := part.get("id"))}
     values = " ".join(chain.from_iterable(find(root) for find in _REFERENCES)) if ids else ""
     linked = _OPENERS(root) if any(name in values for name in ids) else ()
@@ -242,12 +245,19 @@ def is_text_button(button: HtmlElement) -> bool:
 def _label(element: HtmlElement) -> tuple[int, bool]:
     """Return how many words the begin of an element has, and whether it is a question."""
     text = begin_of(element).rstrip()
-    words = len(tokenize(text)) if text else 0
+    words = _size(text)
     return words, words > _QUESTION_WORDS and text.endswith(_QUESTION_MARKS)
+
+
+@lru_cache
+def _size(text: str) -> int:
+    return len(tokenize(text))
 
 
 def begin_of(element: HtmlElement) -> str:
     """Return the first texts of an element, which may contain nearly all of a page."""
+    if not len(element):
+        return (element.text or "")[:_LABEL_CHARS]
     texts = _texts_in(element, frozenset(), _LABEL_EVENTS)
     return " ".join(text[:_LABEL_CHARS] for text in islice(texts, LABEL_PARTS))[:_LABEL_CHARS]
 

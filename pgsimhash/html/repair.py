@@ -42,9 +42,10 @@ _ENDS_DRAWING: Final = words(
 _HTML_IN_DRAWING: Final = words("foreignobject desc title mi mo mn ms mtext annotation-xml")
 # Sections of CDATA are text in XHTML and in drawings (13.2.5.42), elsewhere comments.
 _CDATA: Final = b"<![CDATA["
+_COMMENT_OR_CDATA: Final = rb"<!(?:--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)|\[CDATA\[)"
+_IN_XHTML: Final = re.compile(_COMMENT_OR_CDATA)
 _IN_DRAWING: Final = re.compile(
-    rb"<!--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)|<!\[CDATA\["
-    rb"|<(?P<begins>(?i:svg|math)\b[^<>]*+(?<!/)>|/(?i:foreignobject)\b)"
+    _COMMENT_OR_CDATA + rb"|<(?P<begins>(?i:svg|math)\b[^<>]*+(?<!/)>|/(?i:foreignobject)\b)"
     rb"|<(?P<ends>/(?i:svg|math)\b|(?i:%s)\b)" % "|".join(_ENDS_DRAWING).encode()
 )
 
@@ -89,7 +90,8 @@ def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:
     """Return a page with its CDATA sections as text, of HTML those in drawings and formulas."""
     parts: list[bytes] = []
     at, done, is_text = 0, 0, is_xhtml
-    while mark := _IN_DRAWING.search(source, at):
+    marks = _IN_XHTML if is_xhtml else _IN_DRAWING
+    while mark := marks.search(source, at):
         at = mark.end()
         if mark[0] == _CDATA and is_text:
             end = source.find(b"]]>", at)
@@ -98,7 +100,7 @@ def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:
             data = source[at:end].decode("utf-8", "replace")
             parts += source[done : mark.start()], escape(data, quote=False).encode()
             at = done = end + 3
-        elif mark.lastgroup and not is_xhtml:
+        elif mark.lastgroup:
             is_text = mark.lastgroup == "begins"
     return b"".join((*parts, source[done:]))
 
