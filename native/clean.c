@@ -51,7 +51,8 @@ static bool begins(const uint8_t *at, const uint8_t *end, const char *letters) {
 }
 
 /* The first letters of the elements of _SELF_CLOSED. */
-static const char to_end[] = "scr sty tit tex ifr nos tem vid aud can noe nof div spa asi sec";
+static const char to_end[] =
+    "htm bod scr sty tit tex ifr nos tem vid aud can noe nof div spa asi sec";
 
 /* odd_tags(bytes) -> where the first </body> or </html> may be, or the end; whether a start tag of
  * to_end may end with a slash; whether there may be CDATA where it is text. Patterns of Python

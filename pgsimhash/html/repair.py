@@ -25,10 +25,12 @@ HEAD: Final = words("base basefont bgsound link meta noframes noscript script st
 # The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
 # Faster than with a flag. What does not end is matched too, so that no part is searched twice.
 _PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/](?:[^>-]|-(?!->)){0,1000}+)?(>?)")
-# A slash ends no start tag of HTML, so what these hide goes on to their end tag, but in drawings.
+# A slash ends no start tag of HTML, so the page goes on behind its own, and what others hide to
+# their end tag, but in drawings.
 _SELF_CLOSED: Final = re.compile(
-    rb"""<(?:(/?)(?:svg|math)\b[^<>]*+|(script|style|title|textarea|iframe|noscript|template|video"""
-    rb"""|audio|canvas|noembed|noframes|(?:div|span|aside|section)(?=\s[^<>]*\b(?:hidden|none)\b))\b"""
+    rb"""<(?:(/?)(?:svg|math)\b[^<>]*+|(html|body|script|style|title|textarea|iframe|noscript"""
+    rb"""|template|video|audio|canvas|noembed|noframes"""
+    rb"""|(?:div|span|aside|section)(?=\s[^<>]*\b(?:hidden|none)\b))\b"""
     rb"""(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+/>)""",
     re.IGNORECASE,
 )
@@ -107,7 +109,7 @@ def _without_cdata(source: bytes, is_xhtml: bool) -> bytes:
 
 def _opened(source: bytes) -> bytes:
     """Return a page with its self-closed start tags opened, if there is an end tag behind them."""
-    ends: dict[bytes, int] = {}
+    ends = dict.fromkeys((b"html", b"body"), len(source))
     in_drawing = False
 
     def opened(tag: re.Match[bytes]) -> bytes:

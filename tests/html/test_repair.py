@@ -34,6 +34,7 @@ def faq(question: str, answer: str) -> str:
     f"<html><body>{NAV}</BODY ></Html><html><head><title>t</title></head><body>{STORY}",
     f"<body><div>{NAV}</body>{STORY}</div>", f"<body>{NAV}</body\n</html><b>a</b>{STORY}",
     f"<body>{NAV}<!-- The end: </body -->{STORY}",
+    f"<html lang=en />\n<head><title>t</title></head><body>{STORY}", f"<BODY class='a'/>{STORY}",
     # Hidden until a script shows it.
     f"<body><div hidden><p>Wait.</p>{STORY * 4}</div><footer>{SENTENCES[6] * 4}</footer>",
     f"<body style='display:none'>{NAV}{STORY}", f"<body><div hidden>{NAV}{STORY}</div>",
