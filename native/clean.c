@@ -75,7 +75,7 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
         has_cdata = has_cdata || (is_text && stop - name > 1 && name[0] == '!' && name[1] == '[');
         if (page_end == NULL && (begins(name, stop, "/body") || begins(name, stop, "/html")))
             page_end = at;
-        if (has_slash || stop - name < 3) continue;
+        if (has_slash || stop - name < 3 || *name == '/') continue;
         bool is_read = false;
         for (const char *letters = to_end; letters < to_end + sizeof to_end; letters += 4)
             is_read |= (name[0] | 32) == letters[0] && (name[1] | 32) == letters[1] &&

@@ -23,7 +23,7 @@ from w3lib.encoding import html_body_declared_encoding, read_bom
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
 from pgsimhash.html.blocks import storable
-from pgsimhash.html.repair import repair, repaired_source
+from pgsimhash.html.repair import ENDING, repair, repaired_source, with_ended_divs
 from pgsimhash.pages.values import BytesLike
 
 _MAGIC: Final = {
@@ -111,6 +111,8 @@ _PLAIN_TAG: Final = re.compile(
 )
 _QUOTED: Final = re.compile(rb""""[^"]*+"|'[^']*+'""")
 _SEPARATORS: Final = b" \t\n\r\f/\"'"
+
+_MISMATCH: Final = re.compile(r"mismatch: (\w+) and")
 
 # One class for all elements: lxml.html's lookup calls Python for each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -323,18 +325,11 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement:
         if attributes > ATTRIBUTES_CROWD:
             root, _ = _parse_events(source, max_elements)
     if root is None:
-        parser: etree.HTMLParser[HtmlElement] = etree.HTMLParser(
-            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True,
-            collect_ids=False,
-        )  # fmt: skip
-        parser.set_element_class_lookup(_ELEMENTS)
-        try:
-            root = etree.fromstring(source, parser)
-        except etree.XMLSyntaxError as error:
-            if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
-                raise MemoryError("for the tree of a page") from error
-        # Too deep.
-        if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
+        root, errors = _parse_tree(source)
+        if any(map(_is_unended, errors)):
+            source = with_ended_divs(source)
+            root, errors = _parse_tree(source)
+        if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in errors):  # too deep
             root, _ = _parse_events(source, max_elements)
     if root is None:
         return html.html_parser.makeelement("html")
@@ -342,6 +337,29 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement:
         raise PageError("too_large", f"the page has more than {max_elements:,} elements")
     repair(root)
     return root
+
+
+def _parse_tree(source: bytes) -> tuple[HtmlElement | None, list[Any]]:
+    """Return the root of a tree, and the first errors of the parser."""
+    parser: etree.HTMLParser[HtmlElement] = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True, collect_ids=False,
+    )  # fmt: skip
+    parser.set_element_class_lookup(_ELEMENTS)
+    root = None
+    try:
+        root = etree.fromstring(source, parser)
+    except etree.XMLSyntaxError as error:
+        if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
+            raise MemoryError("for the tree of a page") from error
+    return root, list(parser.error_log)
+
+
+def _is_unended(error: Any) -> bool:
+    """Return whether an error is that of an end tag that a ``div`` kept from ending its element."""
+    if error.type != etree.ErrorTypes.ERR_TAG_NAME_MISMATCH:
+        return False
+    ended = _MISMATCH.search(error.message)
+    return ended is not None and ended[1].encode() in ENDING
 
 
 def _parse_events(

@@ -6,7 +6,7 @@ reader see the same tree. Sections are those of the WHATWG HTML standard.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from itertools import islice, takewhile
 from typing import Final
@@ -50,6 +50,40 @@ _IN_DRAWING: Final = re.compile(
     _COMMENT_OR_CDATA + rb"|<(?P<begins>(?i:svg|math)\b[^<>]*+(?<!/)>|/(?i:foreignobject)\b)"
     rb"|<(?P<ends>/(?i:svg|math)\b|(?i:%s)\b)" % "|".join(_ENDS_DRAWING).encode()
 )
+
+# In browsers the end tags of these end a <div> in them (13.2.6.4.7). In libxml2 they do not, and
+# all that follows is in the menu or hidden part.
+ENDING: Final = frozenset(
+    b"address article aside blockquote button center dd details dialog dl dt fieldset figcaption"
+    b" figure footer h1 h2 h3 h4 h5 h6 header hgroup li main menu nav noscript ol pre search"
+    b" section summary template ul".split()
+)
+_CELLS: Final = frozenset((b"td", b"th", b"caption"))
+_ROWS: Final = frozenset((b"tr", b"thead", b"tbody", b"tfoot"))
+_HEADINGS: Final = frozenset((b"h1", b"h2", b"h3", b"h4", b"h5", b"h6"))
+_SCOPE: Final = _CELLS | {b"table"}
+_NESTED: Final = ENDING | _SCOPE | _ROWS | {b"div"}
+_TERMS: Final = frozenset((b"dd", b"dt"))
+# For each tag the elements that it ends, and those that stop the search.
+_OF_ROWS: Final = {name: (_CELLS, {b"table"}) for name in _CELLS | _ROWS}
+_ENDED_BY_START: Final[dict[bytes, tuple[Collection[bytes], ...]]] = {
+    **_OF_ROWS,
+    b"li": ({b"li"}, _NESTED - {b"div", b"address"}),
+    **dict.fromkeys(_TERMS, (_TERMS, _NESTED - {b"div", b"address"})),
+}
+_ENDED_BY_END: Final[dict[bytes, tuple[Collection[bytes], ...]]] = {
+    **{name: ({name}, _SCOPE) for name in ENDING | {b"div"}},
+    **dict.fromkeys(_HEADINGS, (_HEADINGS, _SCOPE)),
+    **_OF_ROWS,
+    b"li": ({b"li"}, _SCOPE | {b"ul", b"ol"}),
+    b"table": ({b"table"}, ()),
+}
+_RAW: Final = frozenset(b"script style textarea title iframe noembed noframes xmp".split())
+_TAGS: Final = re.compile(
+    rb"""<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)"""
+    rb"""|(/?)([a-z][^\s/>]*+)(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>?)"""
+)
+_OPEN_MAX: Final = 100  # how many open elements are searched for one that ends
 
 # Elements that only a drawing or formula does not show.
 _DRAWN: Final = words(
@@ -123,6 +157,46 @@ def _opened(source: bytes) -> bytes:
         return tag[0] if in_drawing or ends[name] < tag.end() else tag[0][:-2] + b">"
 
     return _SELF_CLOSED.sub(opened, source)
+
+
+def with_ended_divs(source: bytes) -> bytes:
+    """Return a page with the end tags of the divs that other tags end in browsers."""
+    parts: list[bytes] = []
+    opened: list[bytes] = []
+    lower, at, done = source.lower(), 0, 0
+    while tag := _TAGS.search(lower, at):
+        start, at = tag.span()
+        is_end, name = tag.groups()
+        if name in _RAW and not is_end:
+            at = lower.find(b"</" + name, at)
+            if at < 0:
+                break
+        if name not in _NESTED or lower.endswith(b"/>", start, at):
+            continue
+        place = _ended(opened, name, _ENDED_BY_END if is_end else _ENDED_BY_START)
+        if place is not None:
+            if name != b"div" and (divs := opened[place:].count(b"div")):
+                parts += source[done:start], b"</div>" * divs
+                done = start
+            del opened[place:]
+        if not (is_end or name in _ROWS):
+            opened.append(name)
+    return b"".join((*parts, source[done:]))
+
+
+def _ended(
+    opened: Sequence[bytes], name: bytes, rules: Mapping[bytes, tuple[Collection[bytes], ...]]
+) -> int | None:
+    """Return the place of the element that a tag ends, if any."""
+    if name not in rules:
+        return None
+    names, stops = rules[name]
+    for place in range(len(opened) - 1, max(len(opened) - _OPEN_MAX, 0) - 1, -1):
+        if opened[place] in names:
+            return place
+        if opened[place] in stops:
+            return None
+    return None
 
 
 def repair(root: HtmlElement) -> None:

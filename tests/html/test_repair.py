@@ -4,6 +4,7 @@ import tracemalloc
 from itertools import pairwise
 
 import pytest
+from lxml import etree
 
 from pgsimhash import PageError, fingerprint
 from pgsimhash.hashing.tokens import tokenize
@@ -11,6 +12,7 @@ from pgsimhash.html import read_article
 from pgsimhash.html.blocks import words
 from pgsimhash.html.hidden import open_hidden
 from pgsimhash.html.parse import clean_utf8
+from pgsimhash.html.repair import with_ended_divs
 from tests.html.texts import LINKS, SENTENCES, STORY, parsed
 from tests.refusals import because
 
@@ -35,6 +37,11 @@ def faq(question: str, answer: str) -> str:
     f"<body><div>{NAV}</body>{STORY}</div>", f"<body>{NAV}</body\n</html><b>a</b>{STORY}",
     f"<body>{NAV}<!-- The end: </body -->{STORY}",
     f"<html lang=en />\n<head><title>t</title></head><body>{STORY}", f"<BODY class='a'/>{STORY}",
+    # So do they behind an element of which a div was not closed.
+    f"<nav><ul><li><div style='display:none'><p>Menu</li></ul></nav><main>{STORY}</main>",
+    f"<ul><li><div hidden>Menu<li><div hidden>More</ul>{STORY}", f"<h2><div hidden>a</h2>{STORY}",
+    f"{NAV}<button><div>Menu</button>{STORY}", f"<template><div>a</template>{STORY}",
+    f"<noscript><div>Your browser runs no scripts</noscript>{STORY}",
     # Hidden until a script shows it.
     f"<body><div hidden><p>Wait.</p>{STORY * 4}</div><footer>{SENTENCES[6] * 4}</footer>",
     f"<body style='display:none'>{NAV}{STORY}", f"<body><div hidden>{NAV}{STORY}</div>",
@@ -100,6 +107,23 @@ def test_what_readers_see_is_text(page: str) -> None:
     assert [sentence for sentence in wanted[:2] if sentence not in found] == []
     if "aria" in page:
         assert QUESTIONS[0] in found
+
+
+@pytest.mark.parametrize(("page", "tree"), [
+    ("<nav><DIV>a</nav><p>b", "<nav><div>a</div></nav><p>b</p>"),
+    ("<nav><div><div><b>a</nav>b", "<nav><div><div><b>a</b></div></div></nav>b"),
+    ("<ul><li><div>a<li>b</ul>c", "<ul><li><div>a</div></li><li>b</li></ul>c"),
+    ("<dl><dt><div>a<dd>b</dl>c", "<dl><dt><div>a</div></dt><dd>b</dd></dl>c"),
+    ("<li><div><ul></li><li>a</ul></li>b", "<li><div><ul><li>a</li></ul></div></li>b"),
+    ("<aside><div><table><tr><td><div>a</aside><td>b</table></aside>c",
+     "<aside><div><table><tr><td><div>a</div></td><td>b</td></tr></table></div></aside>c"),
+    ("<nav><div><!-- </nav><div> --><a title='<div>'>a</a><script>'<div>'</script></nav>b",
+     "<nav><div><a title=\"&lt;div&gt;\">a</a><script>'<div>'</script></div></nav>b"),
+    ("<div><nav><div>a</div></nav><nav><div/>b</nav>c</div>",
+     "<div><nav><div>a</div></nav><nav><div></div>b</nav>c</div>"),
+])  # fmt: skip
+def test_end_tags_end_divs_as_in_browsers(page: str, tree: str) -> None:
+    assert etree.tostring(parsed(page)[0], method="html").decode() == f"<body>{tree}</body>"
 
 
 def test_light_parts_are_in_the_slots_of_a_shadow_tree() -> None:
@@ -299,6 +323,10 @@ def test_many_broken_parts_take_linear_time() -> None:
         "<noscript>a ",
         "</body ",
         "<embed>",
+        "<nav><div>",
+        "<nav><div></nav>",
+        "<nav><div></nav><!--",
+        "<li><div>",
         "<svg><![CDATA[",
         "<!-- <![CDATA[",
         "<script a='",
@@ -309,6 +337,8 @@ def test_many_broken_parts_take_linear_time() -> None:
     ):
         parsed(f'<?xml version="1.0"?><p>a</p>{part * count}')
         parsed(f"<p>a</p>{part * count}")
+    for part in ("<a ", "<!--", "<a '", "<script>", "<li><div>", "<nav><div></nav>", "</nav>"):
+        with_ended_divs(f"<nav>{part * count}".encode())
     copies = "".join(f"<noscript>{STORY}{number}</noscript>" for number in range(count // 10))
     assert "ferryman" in text_of(f"<p>a</p>{copies}")
     button = "<div role=button aria-expanded=false aria-controls=a>"
