@@ -146,9 +146,12 @@ static double score_of(const Page *page, const Tables *tables, const Surrounding
 /* A block's level is e to its score. */
 Status find_levels(Page *page, const Tables *tables, Arena *arena) {
     Surroundings near;
+    const Element *elements = page->elements.data;
     if (!find_surroundings(page, &near, arena)) return NO_MEMORY;
     for (int32_t at = 0; at < page->block_count; at++) {
         double score = score_of(page, tables, &near, at, &page->blocks[at].is_apart);
+        bool is_h1 = elements[page->blocks[at].owner].flags & IS_H1;
+        page->is_title_apart |= is_h1 && page->blocks[at].is_apart;
         page->blocks[at].level = exp(fmin(fmax(score, -SCORE_MAX), SCORE_MAX));
     }
     return DONE;

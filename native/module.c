@@ -96,9 +96,10 @@ static PyObject *read_page(PyObject *module, PyObject *arguments) {
     if (result == NULL) free_page(page);
     if (status != DONE) return refusal(status);
     if (result == NULL) return NULL;
-    return Py_BuildValue("NKiiNN", result, (unsigned long long)page->structure, token_count(page),
+    return Py_BuildValue("NKiiNNN", result, (unsigned long long)page->structure, token_count(page),
                          page->unlinked_count,
                          PyBytes_FromStringAndSize((char *)page->shown, all_block_count(page)),
+                         PyBool_FromLong(page->is_title_apart),
                          hidden_elements(module, page, body));
 }
 

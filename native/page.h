@@ -194,6 +194,7 @@ typedef struct {
 
     /* 3. Weights */
     uint8_t *shown; /* of all blocks */
+    bool is_title_apart; /* whether a block of an h1 is */
 
     /* 4. */
     uint64_t structure;

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 _Simhashes = NDArray[np.uint64]
 _Vote = tuple[int, int, int, int, int, float]
-_Page = tuple[object, int, int, int, bytes, list[HtmlElement]]
+_Page = tuple[object, int, int, int, bytes, bool, list[HtmlElement]]
 
 def make_tables(
     tags: Mapping[str, int],

@@ -20,7 +20,7 @@ from pgsimhash.html.markdown import EVENT_TAGS, escape, escape_start, events, re
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
-from pgsimhash.html.repair import clear_topics
+from pgsimhash.html.repair import clear_around_title, clear_topics
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike
@@ -90,6 +90,8 @@ def article_of_tree(
         return (None if also else native.read(body)) or _WeighedPage(body, also)
 
     page = read()
+    if page.is_title_apart and clear_around_title(root, head.title):
+        page = read()
     for times in range(_SHOWN_MAX):
         is_opened = times < _OPENED_MAX and open_hidden(root, page.hidden)
         if not (is_opened or _show_only_text(page)):
@@ -201,6 +203,7 @@ class _WeighedPage:
         for block in blocks:
             block.counted = block.shown and not is_frame_only
         self.shown = [block.shown for block in blocks]
+        self.is_title_apart = any(each.is_apart and each.element.tag == "h1" for each in blocks)
         self.words = weighted_words(self._outline, blocks)
         self.word_count = sum(len(block.words) for block in blocks)
 

@@ -46,6 +46,7 @@ class NativePage(NamedTuple):
     word_count: int
     unlinked_count: int  # of words outside links that are no numbers
     shown: bytes  # whether each block is shown
+    is_title_apart: bool  # whether an h1 is in an element with a name of no content
     hidden: list[HtmlElement]
 
     def text(self) -> str:

@@ -106,6 +106,7 @@ _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is tha
 _TEXT_WORDS: Final = 3  # another noscript with fewer says nothing
 _SENTENCE_WORDS: Final = 5  # a sentence has this many words besides a button within it
 _SECTIONS_MAX: Final = 1000  # of how many titles the sections are compared with them
+_TITLES_MAX, _TITLE_WORDS = 3, 3  # how many h1 may be that of the page, and their fewest words
 _COPIES_MAX: Final = 100  # how many elements of noscript are compared with the page
 _INLINE: Final = words("b em i span strong u")
 
@@ -343,6 +344,23 @@ def clear_topics(root: HtmlElement) -> None:
             others = islice(section.itersiblings(str(section.tag)), LABEL_PARTS)
             if any(_is_titled(other) and not _is_apart(other) for other in others):
                 del section.attrib["id"]
+
+
+def clear_around_title(root: HtmlElement, page_title: str | None) -> bool:
+    """Remove names that set apart what is around the title of the page, an h1 with its words.
+
+    They are about something else in it, such as "content-sidebar". Return whether there were any.
+    """
+    title_words = {*tokenize(page_title or "")}
+    cleared: list[HtmlElement] = []
+    for title in islice(root.iter("h1"), _TITLES_MAX):
+        words = tokenize(begin_of(title))
+        if len(words) >= _TITLE_WORDS and {*words} <= title_words:
+            cleared += (part for part in title.iterancestors() if named(part).flags & Named.APART)
+    for part in cleared:
+        part.attrib.pop("class", None)
+        part.attrib.pop("id", None)
+    return bool(cleared)
 
 
 def _is_apart(section: HtmlElement) -> bool:

@@ -126,6 +126,18 @@ def test_end_tags_end_divs_as_in_browsers(page: str, tree: str) -> None:
     assert etree.tostring(parsed(page)[0], method="html").decode() == f"<body>{tree}</body>"
 
 
+@pytest.mark.parametrize("names", [
+    "class='story editorialUpsells filterNonGdprEmbeds'", "class='right-sidebar' id=ad-container",
+    "class=title-comments",
+])  # fmt: skip
+def test_what_is_around_the_title_of_a_page_is_content(names: str) -> None:
+    title, others = "The ferryman and the goats", f"<p>{' '.join(SENTENCES[4:])}</p>" * 3
+    page = f"{others}<div {names}><article><h1>{title}</h1>{STORY}</article></div>"
+    assert {title, SENTENCES[0]} <= {*text_of(f"<title>{title} | Bay</title>{page}").split("\n")}
+    for other in ("Goats", "The news of other people"):
+        assert SENTENCES[0] not in text_of(f"<title>{title}</title>{page.replace(title, other)}")
+
+
 def test_light_parts_are_in_the_slots_of_a_shadow_tree() -> None:
     root = "<template shadowrootmode=open>"
     title = "<header><h1><slot name=title>No title</slot></h1></header>"
