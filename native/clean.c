@@ -64,6 +64,9 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return NULL;
     const uint8_t *start = (const uint8_t *)data, *end = start + size, *page_end = NULL;
     bool has_slash = false, has_cdata = false, is_xhtml = false, is_text = false;
+    uint32_t seconds[32] = {0}; /* by the first letter, in any case */
+    for (const char *letters = to_end; letters < to_end + sizeof to_end; letters += 4)
+        seconds[letters[0] & 31] |= 1u << (letters[1] & 31);
     const uint8_t *at = memchr(start, '<', (size_t)size), *next;
     for (; at != NULL; at = next) {
         next = memchr(at + 1, '<', (size_t)(end - at - 1));
@@ -75,7 +78,8 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
         has_cdata = has_cdata || (is_text && stop - name > 1 && name[0] == '!' && name[1] == '[');
         if (page_end == NULL && (begins(name, stop, "/body") || begins(name, stop, "/html")))
             page_end = at;
-        if (has_slash || stop - name < 3 || *name == '/') continue;
+        if (has_slash || stop - name < 3) continue;
+        if (!(seconds[name[0] & 31] >> (name[1] & 31) & 1)) continue;
         bool is_read = false;
         for (const char *letters = to_end; letters < to_end + sizeof to_end; letters += 4)
             is_read |= (name[0] | 32) == letters[0] && (name[1] | 32) == letters[1] &&

@@ -97,8 +97,9 @@ static void show_notes(Page *page) {
             is_in_text = first < at && block->letters >= SENTENCE_WORDS && over_or_beside <= 0.5 &&
                          block->linked <= FOOTER_LINKS * block->words;
         } else {
-            is_in_text = above < at && at < last && block->words >= SENTENCE_WORDS &&
-                         !element->in_frame && (first < at ? over : over_or_beside) <= 0.5;
+            bool is_text = block->words >= SENTENCE_WORDS && !element->in_frame;
+            is_in_text = above < at && at < last && (is_text || element->flags & IS_H1) &&
+                         (first < at ? over : over_or_beside) <= 0.5;
         }
         if (is_in_text) page->shown[block->place] = 1;
     }

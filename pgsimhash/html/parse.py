@@ -326,8 +326,8 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement:
             root, _ = _parse_events(source, max_elements)
     if root is None:
         root, errors = _parse_tree(source)
-        if any(map(_is_unended, errors)):
-            source = with_ended_divs(source)
+        if any(map(_is_unended, errors)) and (ended := with_ended_divs(source)) != source:
+            source = ended
             root, errors = _parse_tree(source)
         if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in errors):  # too deep
             root, _ = _parse_events(source, max_elements)

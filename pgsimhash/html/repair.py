@@ -79,6 +79,7 @@ _ENDED_BY_END: Final[dict[bytes, tuple[Collection[bytes], ...]]] = {
     b"table": ({b"table"}, ()),
 }
 _RAW: Final = frozenset(b"script style textarea title iframe noembed noframes xmp".split())
+_KNOWN: Final = _NESTED | _RAW
 _TAGS: Final = re.compile(
     rb"""<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)"""
     rb"""|(/?)([a-z][^\s/>]*+)(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>?)"""
@@ -166,13 +167,15 @@ def with_ended_divs(source: bytes) -> bytes:
     opened: list[bytes] = []
     lower, at, done = source.lower(), 0, 0
     while tag := _TAGS.search(lower, at):
-        start, at = tag.span()
-        is_end, name = tag.groups()
+        at, name = tag.end(), tag[2]
+        if name not in _KNOWN:
+            continue
+        start, is_end = tag.start(), tag[1]
         if name in _RAW and not is_end:
             at = lower.find(b"</" + name, at)
             if at < 0:
                 break
-        if name not in _NESTED or lower.endswith(b"/>", start, at):
+        if name in _RAW or lower.endswith(b"/>", start, at):
             continue
         place = _ended(opened, name, _ENDED_BY_END if is_end else _ENDED_BY_START)
         if place is not None:

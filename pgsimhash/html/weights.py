@@ -266,9 +266,9 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
 def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:
     """Show what has little weight in the main content, and a reader would miss.
 
-    That are sentences between shown blocks, above them in their main or article element, and in the
-    footers of articles, and notes: corrections, warnings and leads. These are also shown below the
-    h1, and in an element of which most is shown.
+    That are titles (h1) and sentences between shown blocks and above them in their main or article
+    element, sentences in the footers of articles, and notes: corrections, warnings and leads.
+    Notes are also shown below the h1, and in an element of which most is shown.
     """
     blocks = [(at, block) for at, block in enumerate(all_blocks) if block.words]
     shown = [at for at, block in blocks if block.shown] or [blocks[0][0]]
@@ -299,8 +299,9 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
                 is_free = over_or_beside <= 0.5 and block.linked <= _FOOTER_LINKS * count
                 is_in_text = is_free and first < at and block.kinds.count(WORD) >= _SENTENCE_WORDS
             else:
-                is_free = (over if first < at else over_or_beside) <= 0.5 and not element.in_frame
-                is_in_text = is_free and above < at < last and count >= _SENTENCE_WORDS
+                is_free = (over if first < at else over_or_beside) <= 0.5 and above < at < last
+                is_text = not element.in_frame and count >= _SENTENCE_WORDS
+                is_in_text = is_free and (is_text or element.tag == "h1")
         block.shown = block.shown or is_in_text
 
 

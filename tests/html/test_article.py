@@ -307,7 +307,12 @@ def test_sentences_above_the_title_in_main_and_articles_are_shown(tag: str) -> N
         assert NOTE in read_article(page(box.format(NOTE))).text
     for box in ("<aside><p>{}</p></aside>", "<div class=sidebar>{}</div>", "<p><a>{}</a></p>"):
         assert NOTE not in read_article(page(box.format(NOTE))).text
-    assert "Boats and pianos" not in read_article(page("<p>Boats and pianos</p>")).text
+    # A title is shown however short it is, but not that of the site.
+    title = "<header class=entry-header><h1>Boats and pianos</h1><p>By Ann, 12 May</p></header>"
+    assert "Boats and pianos" in read_article(page(title)).text
+    assert "Boats and pianos" not in read_article(title + page("")).text
+    for box in ("<p>Boats and pianos</p>", f"<aside>{title}</aside>"):
+        assert "Boats and pianos" not in read_article(page(box)).text
     assert FOOTER not in read_article(page("")).text
 
 
