@@ -91,7 +91,7 @@ _DRAWN: Final = words(
     "annotation annotation-xml clippath defs desc marker mask metadata mphantom pattern symbol"
 )
 _REPAIRED: Final = _DRAWN | words(
-    "applet button dialog embed ins math noscript object select svg switch template tspan"
+    "applet button dialog embed ins math noscript object pre select svg switch template tspan"
 )
 # Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
 _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open",)}
@@ -109,6 +109,7 @@ _SENTENCE_WORDS: Final = 5  # a sentence has this many words besides a button wi
 _SECTIONS_MAX: Final = 1000  # of how many titles the sections are compared with them
 _TITLES_MAX, _TITLE_WORDS = 3, 3  # how many h1 may be that of the page, and their fewest words
 _COPIES_MAX: Final = 100  # how many elements of noscript are compared with the page
+_LINE_NUMBER: Final = re.compile("[0-9]{1,6}")
 _INLINE: Final = words("b em i span strong u")
 
 
@@ -242,6 +243,9 @@ def repair(root: HtmlElement) -> None:
                 element.tag = "div"
         elif element.tag == "math" and _is_copy(element):
             element.tag = "annotation"
+        elif element.tag == "pre":
+            if _is_numbering(element):
+                element.tag = "annotation"
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
             if element.tag == "template" and (shadows := shadows + 1) <= _COPIES_MAX:
                 _fill_slots(element)
@@ -284,6 +288,18 @@ def _is_copy(math: HtmlElement) -> bool:
         and any(text.strip() for text in other.itertext())
         for other in beside
     )
+
+
+def _is_numbering(pre: HtmlElement) -> bool:
+    """Return whether a ``pre`` has the numbers of the lines of code in the next cell."""
+    cells = (around for around in islice(pre.iterancestors(), 2) if around.tag == "td")
+    cell = next(cells, None)
+    code = None if cell is None else cell.getnext()
+    if code is None or all(part.tag != "pre" for part in islice(code.iter(), LABEL_PARTS)):
+        return False
+    numbers = " ".join(pre.itertext()).split()
+    first = int(numbers[0]) if numbers and _LINE_NUMBER.fullmatch(numbers[0]) else 0
+    return numbers == [str(first + place) for place in range(len(numbers))]
 
 
 def _empty_head(root: HtmlElement) -> None:

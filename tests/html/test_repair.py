@@ -342,6 +342,7 @@ def test_many_broken_parts_take_linear_time() -> None:
         "<svg><![CDATA[",
         "<!-- <![CDATA[",
         "<script a='",
+        "<td><pre>1</pre><td>",
         "<desc>",
         "<x-a><template shadowrootmode=open><slot></slot></template></x-a>",
         "<template shadowrootmode=open><slot>",
@@ -489,6 +490,33 @@ def test_a_formula_is_read_once(formula: str) -> None:
     article = read_article(f"<main>{STORY}<p>So {formula} holds.</p></main>")
     for text in (article.text, article.markdown):
         assert "So E=m holds." in " ".join(text.replace("**", "").split())
+
+
+CODE = "<pre><code>tide = 12\nboat.row(tide)</code></pre>"
+
+
+@pytest.mark.parametrize("numbers", [
+    "<td><pre><span>1</span><br><span>2</span><br></pre></td>", "<td><pre>1\n2\n</pre></td>",
+    "<td><div><pre><a id=l-41></a>41\n<a id=l-42></a>42</pre></div></td>", "<td><pre>1</pre></td>",
+    "<td><div><pre><span></span><span> 9</span>\n<span>10</span>\n<span>11</span></pre></div></td>",
+])  # fmt: skip
+@pytest.mark.parametrize("code", [CODE, f"<div class=highlight><div>{CODE}</div></div>"])
+def test_the_numbers_of_lines_of_code_are_no_text(numbers: str, code: str) -> None:
+    page = f"{STORY}<table><tr>{{}}<td>{code}</td></tr></table>"
+    numbered, plain = (fingerprint(page.format(cell)) for cell in (numbers, "<td></td>"))
+    assert numbered.simhash == plain.simhash
+    assert numbered.markdown == plain.markdown
+    assert "row(tide)" in str(plain.markdown)
+
+
+@pytest.mark.parametrize("page", [
+    f"{STORY}<pre>11\n12</pre>{CODE}", f"{STORY}<table><tr><td><pre>11 12</pre></td></tr></table>",
+    f"{STORY}<table><tr><td><pre>11\n12</pre></td><td>Boats a day</td></tr></table>",
+    f"{STORY}<table><tr><td><pre>12\n11\n12</pre></td><td>{CODE}</td></tr></table>",
+    f"{STORY}<table><tr><td><pre>11 12 tides</pre></td><td>{CODE}</td></tr></table>",
+])  # fmt: skip
+def test_other_numbers_beside_code_are_text(page: str) -> None:
+    assert {"11", "12"} <= {*text_of(page).split()}
 
 
 @pytest.mark.parametrize(("inline", "markdown"), [
