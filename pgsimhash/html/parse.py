@@ -112,6 +112,9 @@ _PLAIN_TAG: Final = re.compile(
 _QUOTED: Final = re.compile(rb""""[^"]*+"|'[^']*+'""")
 _SEPARATORS: Final = b" \t\n\r\f/\"'"
 
+_LANGUAGE: Final = re.compile(
+    rb"""<html\s(?:[^<>]*?\s)?lang\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE
+)
 _MISMATCH: Final = re.compile(r"mismatch: (\w+) and")
 
 # One class for all elements: lxml.html's lookup calls Python for each.
@@ -329,6 +332,9 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement:
         if any(map(_is_unended, errors)) and (ended := with_ended_divs(source)) != source:
             source = ended
             root, errors = _parse_tree(source)
+        if root is not None and root.get("lang") is None and any(map(_is_later_root, errors)):
+            later = _LANGUAGE.search(source)
+            root.set("lang", later[1].decode() if later else "")
         if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in errors):  # too deep
             root, _ = _parse_events(source, max_elements)
     if root is None:
@@ -360,6 +366,11 @@ def _is_unended(error: Any) -> bool:
         return False
     ended = _MISMATCH.search(error.message)
     return ended is not None and ended[1].encode() in ENDING
+
+
+def _is_later_root(error: Any) -> bool:
+    """Return whether an error is that of a later ``<html>``, of which libxml2 reads nothing."""
+    return error.type == etree.ErrorTypes.HTML_STRUCURE_ERROR and "<html>" in error.message
 
 
 def _parse_events(

@@ -182,6 +182,10 @@ def test_title_canonical_url_and_language() -> None:
     )
     assert article.canonical_url == "https://other.example/x/faehre"
     assert (article.title, article.language) == ("Die Fähre", "de")
+    # Browsers also read a later <html>.
+    for begin in ("<meta charset=utf-8>", "Warning<br>", "<html class=js>"):
+        assert read_article(f"{begin}<HTML class=a\n lang='de'><p>{TEXT}").language == "de"
+    assert read_article(f"<html lang=de><p>{TEXT}<html lang=fr>").language == "de"
     for href in ("", "javascript:0", "http://[", "data:text/html,x", "/relative"):
         page = f"<link rel=canonical href='{href}'><svg><title>Arrow</title></svg>{STORY}"
         assert read_article(page).canonical_url is None
