@@ -6,7 +6,7 @@ reader see the same tree. Sections are those of the WHATWG HTML standard.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from itertools import islice, takewhile
 from typing import Final
@@ -66,12 +66,12 @@ _NESTED: Final = ENDING | _SCOPE | _ROWS | {b"div"}
 _TERMS: Final = frozenset((b"dd", b"dt"))
 # For each tag the elements that it ends, and those that stop the search.
 _OF_ROWS: Final = {name: (_CELLS, {b"table"}) for name in _CELLS | _ROWS}
-_ENDED_BY_START: Final[dict[bytes, tuple[Collection[bytes], ...]]] = {
+_ENDED_BY_START: Final[dict[bytes, tuple[Collection[bytes], Collection[bytes]]]] = {
     **_OF_ROWS,
     b"li": ({b"li"}, _NESTED - {b"div", b"address"}),
     **dict.fromkeys(_TERMS, (_TERMS, _NESTED - {b"div", b"address"})),
 }
-_ENDED_BY_END: Final[dict[bytes, tuple[Collection[bytes], ...]]] = {
+_ENDED_BY_END: Final[dict[bytes, tuple[Collection[bytes], Collection[bytes]]]] = {
     **{name: ({name}, _SCOPE) for name in ENDING | {b"div"}},
     **dict.fromkeys(_HEADINGS, (_HEADINGS, _SCOPE)),
     **_OF_ROWS,
@@ -82,9 +82,9 @@ _RAW: Final = frozenset(b"script style textarea title iframe noembed noframes xm
 _KNOWN: Final = _NESTED | _RAW
 _TAGS: Final = re.compile(
     rb"""<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)"""
-    rb"""|(/?)([a-z][^\s/>]*+)(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>?)"""
+    rb"""|(/?)([a-z][^\s/>]*+)[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>?)"""
 )
-_OPEN_MAX: Final = 100  # how many open elements are searched for one that ends
+_OPEN_MAX: Final = 30  # how many open elements are searched for one that ends
 
 # Elements that only a drawing or formula does not show.
 _DRAWN: Final = words(
@@ -178,8 +178,8 @@ def with_ended_divs(source: bytes) -> bytes:
                 break
         if name in _RAW or lower.endswith(b"/>", start, at):
             continue
-        place = _ended(opened, name, _ENDED_BY_END if is_end else _ENDED_BY_START)
-        if place is not None:
+        rule = (_ENDED_BY_END if is_end else _ENDED_BY_START).get(name)
+        if rule is not None and (place := _ended(opened, *rule)) is not None:
             if name != b"div" and (divs := opened[place:].count(b"div")):
                 parts += source[done:start], b"</div>" * divs
                 done = start
@@ -190,12 +190,9 @@ def with_ended_divs(source: bytes) -> bytes:
 
 
 def _ended(
-    opened: Sequence[bytes], name: bytes, rules: Mapping[bytes, tuple[Collection[bytes], ...]]
+    opened: Sequence[bytes], names: Collection[bytes], stops: Collection[bytes]
 ) -> int | None:
-    """Return the place of the element that a tag ends, if any."""
-    if name not in rules:
-        return None
-    names, stops = rules[name]
+    """Return the place of the innermost element with one of the names, up to a stop, if any."""
     for place in range(len(opened) - 1, max(len(opened) - _OPEN_MAX, 0) - 1, -1):
         if opened[place] in names:
             return place
