@@ -75,9 +75,10 @@ _BLOCK_TITLE: Final = re.compile(
     r"|(?:please )?(?:checking|verifying) your browser|one more step|ddos-guard"
 )
 _NEEDS_SCRIPT: Final = re.compile(
-    r"(?:please|must|need to|have to) (?:enable|turn on|activate) (?:javascript|js\b|cookies)"
+    r"(?:(?:please|must|need to|have to) (?:enable|turn on|activate) (?:javascript|js\b|cookies)"
     r"|javascript (?:is|has been) (?:disabled|turned off|not enabled|required) (?:in|to|for|on)"
-    r"|(?:bitte|veuillez) (?:aktivieren sie|activer) javascript"
+    r"|(?:bitte|veuillez) (?:aktivieren sie|activer) javascript)"
+    r"(?![^.]{0,40}\bform)"  # that of a form does not refuse the page
 )
 _BLOCK: Final = re.compile(
     r"(?:verify|confirm|make sure) (?:that )?you(?:'re| are) (?:a |not a )?(?:human|robot)"
@@ -87,6 +88,7 @@ _BLOCK: Final = re.compile(
 # These name other things too: a bus line, a film. So the text has to say it again.
 _AMBIGUOUS: Final = re.compile(
     r"[0-9]{3}|forbidden|not found|access denied|server error|too many requests"
+    r"|(?:[0-9]{3}\W*)?(?:internal server error|bad gateway|gateway time-?out)"
     r"|page (?:missing|unavailable)|service unavailable"
 )
 _SAYS_ERROR: Final = re.compile(

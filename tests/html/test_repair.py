@@ -382,6 +382,13 @@ def test_of_titles_that_contain_nearly_all_of_a_page_only_the_begin_is_read() ->
     f"<title>Access Denied | Cinema</title><h1>Access Denied</h1>{STORY}",
     f"<title>Just a moment | Café</title><h1>Just a moment</h1>{STORY}",
     f"<title>CAPTCHA</title><h1>CAPTCHA</h1>{STORY}",
+    f"<title>Bad Gateway | Bay Blog</title><h1>Posts about Bad Gateway</h1>{STORY}",
+    f"<title>502: Bad Gateway</title><h1>502: Bad Gateway</h1>{STORY}",
+    "<h1>Write to us</h1><p>Mill Street 12</p><div>Please enable JavaScript in your browser to"
+    " complete this form.</div><p>First name</p><p>Last name</p><p>Boat</p><p>Message</p>",
+    "<h1>Kontakt</h1><p>Am Hafen 12, Tor 4, links</p><p>Telefon</p><p>Vorname</p><p>Nachname</p><p>"
+    "Boot</p><p>Nachricht</p><p>Bitte aktivieren Sie JavaScript, um dieses Formular fertigzustellen"
+    ".</p>",
     f"<title>Not found</title><h1>Not found</h1><p>A cat has been missing since May.</p>{STORY}",
     f"<title>Tides</title><p>{SENTENCES[4]}</p><p>JavaScript is disabled in your browser.</p>",
     "<h1>Forbidden</h1><p>A detective looking for his brother takes a room above a cinema. The"
@@ -422,6 +429,8 @@ def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
         " usunięta lub przeniesiona pod inny adres. Wróć na stronę główną i szukaj.</p>"),
     ("error_page", "<h1>Sidan hittades inte</h1><p>Vi kan inte hitta det som du letar efter."
         " Kontrollera adressen, eller gå till startsidan och sök det du vill läsa om båtar.</p>"),
+    ("error_page", "<title>502: Bad gateway</title><h1>Bad gateway</h1><p>Error code 502</p><p>The"
+        " server of this site reported a bad gateway. Please try again in a few minutes.</p>"),
     ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
 ])  # fmt: skip
 def test_a_page_without_text_of_its_own_is_refused(reason: str, page: str) -> None:
