@@ -97,9 +97,11 @@ static void show_notes(Page *page) {
             is_in_text = first < at && block->letters >= SENTENCE_WORDS && over_or_beside <= 0.5 &&
                          block->linked <= FOOTER_LINKS * block->words;
         } else {
+            bool is_title = element->flags & IS_H1;
             bool is_text = block->words >= SENTENCE_WORDS && !element->in_frame;
-            is_in_text = above < at && at < last && (is_text || element->flags & IS_H1) &&
-                         (first < at ? over : over_or_beside) <= 0.5;
+            double beside = is_title ? larger(over, levels[BESIDE_TAGS]) : over_or_beside;
+            is_in_text = above < at && at < last && (is_text || is_title) &&
+                         (first < at ? over : beside) <= 0.5;
         }
         if (is_in_text) page->shown[block->place] = 1;
     }

@@ -299,9 +299,12 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
                 is_free = over_or_beside <= 0.5 and block.linked <= _FOOTER_LINKS * count
                 is_in_text = is_free and first < at and block.kinds.count(WORD) >= _SENTENCE_WORDS
             else:
-                is_free = (over if first < at else over_or_beside) <= 0.5 and above < at < last
+                is_title = element.tag == "h1"
+                # A name such as "title-align-left" does not set a title aside.
+                beside = max(over, levels["beside_tags"]) if is_title else over_or_beside
+                is_free = (over if first < at else beside) <= 0.5 and above < at < last
                 is_text = not element.in_frame and count >= _SENTENCE_WORDS
-                is_in_text = is_free and (is_text or element.tag == "h1")
+                is_in_text = is_free and (is_text or is_title)
         block.shown = block.shown or is_in_text
 
 
