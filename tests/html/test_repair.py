@@ -127,7 +127,7 @@ def test_end_tags_end_divs_as_in_browsers(page: str, tree: str) -> None:
 
 
 @pytest.mark.parametrize("names", [
-    "class='story editorialUpsells filterNonGdprEmbeds'", "class='right-sidebar' id=ad-container",
+    "class='story withinUpsells skipGdprParts'", "class='right-sidebar' id=ad-container",
     "class=title-comments",
 ])  # fmt: skip
 def test_what_is_around_the_title_of_a_page_is_content(names: str) -> None:
