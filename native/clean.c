@@ -1,4 +1,4 @@
-/* Before the page is parsed: pgsimhash/html/parse.py and repair.py. */
+/* Before the page is parsed: pgsimhash/html/parse.py and markup.py. */
 #include "page.h"
 
 static bool goes_on(uint8_t byte) { return (byte & 0xC0) == 0x80; }

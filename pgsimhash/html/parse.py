@@ -23,7 +23,8 @@ from w3lib.encoding import html_body_declared_encoding, read_bom
 from pgsimhash.errors import PageError
 from pgsimhash.html import native
 from pgsimhash.html.blocks import storable
-from pgsimhash.html.repair import ENDING, repair, repaired_source, with_ended_divs
+from pgsimhash.html.markup import is_kept_open, repaired_source, with_ended_divs
+from pgsimhash.html.repair import repair
 from pgsimhash.pages.values import BytesLike
 
 _MAGIC: Final = {
@@ -115,8 +116,6 @@ _SEPARATORS: Final = b" \t\n\r\f/\"'"
 _LANGUAGE: Final = re.compile(
     rb"""<html\s(?:[^<>]*?\s)?lang\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE
 )
-_MISMATCH: Final = re.compile(r"mismatch: (\w+) and")
-
 # One class for all elements: lxml.html's lookup calls Python for each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 
@@ -306,7 +305,7 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement:
     """Return the root element of a page, text or UTF-8; it is empty without elements and text.
 
     Nothing is loaded from the network or from files: libxml2's HTML parser supports neither
-    external entities nor document types. :mod:`pgsimhash.html.repair` corrects where it differs
+    external entities nor document types. :mod:`pgsimhash.html.markup` corrects where it differs
     from browsers, and two of its faults are corrected here. It stops at 2,048 nested elements and
     drops the rest of the page. Here a stream of events builds a tree :data:`DEPTH_MAX` deep with
     all text. Its time is quadratic in the attributes of an element; here the first
@@ -361,11 +360,7 @@ def _parse_tree(source: bytes) -> tuple[HtmlElement | None, list[Any]]:
 
 
 def _is_unended(error: Any) -> bool:
-    """Return whether an error is that of an end tag that a ``div`` kept from ending its element."""
-    if error.type != etree.ErrorTypes.ERR_TAG_NAME_MISMATCH:
-        return False
-    ended = _MISMATCH.search(error.message)
-    return ended is not None and ended[1].encode() in ENDING
+    return error.type == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH and is_kept_open(error.message)
 
 
 def _is_later_root(error: Any) -> bool:

@@ -11,8 +11,8 @@ from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import read_article
 from pgsimhash.html.blocks import words
 from pgsimhash.html.hidden import open_hidden
+from pgsimhash.html.markup import with_ended_divs
 from pgsimhash.html.parse import clean_utf8
-from pgsimhash.html.repair import with_ended_divs
 from tests.html.texts import LINKS, SENTENCES, STORY, parsed
 from tests.refusals import because
 

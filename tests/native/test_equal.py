@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from pgsimhash import PageError
 from pgsimhash.html import Article, implementation, native
 from pgsimhash.html.markdown import EVENT_TAGS
-from pgsimhash.html.repair import repaired_source
+from pgsimhash.html.markup import repaired_source
 from pgsimhash.schemes import get_scheme
 from tests.conftest import ROOT
 from tests.html.fuzzed_pages import ATTRIBUTES, CHARSETS, PAGES, TAGS, TEXTS
