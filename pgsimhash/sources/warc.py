@@ -57,7 +57,7 @@ _NO_PAGES: Final = {
 }
 _OK: Final = re.compile(r"2(?!06)\d\d")
 _NO_BODY: Final = ("304", "404", "410")
-_REVISIT: Final = re.compile(r"/revisit/(identical-payload-digest|server-not-modified)\b")
+_REVISIT: Final = re.compile(r"/revisit/[a-z-]*(identical-payload-digest|server-not-modified)\b")
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 RECORD_BEGIN: Final = b"WARC/"
