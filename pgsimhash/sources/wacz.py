@@ -27,10 +27,14 @@ def read_wacz(
 ) -> Generator[PageItem, None, int]:
     """Yield the pages of all WARC files in the archive, and in archives in it; number records on.
 
-    In a zip file without its end, records are searched in the gzip data. Returns the next number.
+    In a zip file without its end, or with lost or added bytes, records are searched in the gzip
+    data. Returns the next number.
     """
     try:
         zipped = ZipFile(file)
+        # Behind the first one, bytes were lost or added; none before them is at its place.
+        if (entry := next(iter(zipped.infolist()), None)) and entry.header_offset:
+            zipped.open(entry).close()
     except _ZIP_DAMAGES as error:
         detail = f"the zip data is damaged ({one_line(error)}); records were searched in it"
         yield failure(name, PageError("unreadable", detail))

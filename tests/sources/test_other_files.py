@@ -176,10 +176,14 @@ def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
     items = read(path)
     assert urls(items) == [URL + name for name in ("0", "1", "2", "c")]
     assert len(items) == 5
-    path.write_bytes(data[: data.index(b"archive/c.warc") - 40])
-    items = read(path)
-    assert failed(items[0], "the zip data is damaged") == (str(path), "unreadable")
-    assert urls(items)[:3] == [URL + name for name in ("0", "1", "2")]
+    # Its end is missing, or bytes in a record are.
+    at, end = data.index(records(3)[1]) + 30, data.index(b"archive/c.warc") - 40
+    damages = (end, b"", "012"), (at, data[at + 3 :], "02"), (at + 1, data[at:], "02")
+    for begin, rest, names in damages:
+        path.write_bytes(data[:begin] + rest)
+        items = read(path)
+        assert failed(items[0], "the zip data is damaged") == (str(path), "unreadable")
+        assert urls(items)[: len(names)] == [URL + name for name in names]
 
 
 def test_an_archive_may_have_other_folders_and_says_what_is_not_read(tmp_path: Path) -> None:
