@@ -18,7 +18,7 @@ from pgsimhash.sources.streams import CHECKSUM_MESSAGES, GZIP, ZSTD_MAGIC, Codec
 _PIECE: Final = 4096
 _ENCODINGS_MAX: Final = 5  # as curl
 _CHECKSUMS: Final = {"gzip": 8, "deflate": 4}  # bytes at the end
-_CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
+_CHUNK: Final = re.compile(rb"([0-9a-f]{1,16})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 
 def decode_body(body: bytes, transfer: str, encoding: str, max_bytes: int) -> tuple[bytes, bool]:

@@ -249,8 +249,9 @@ def test_content_encodings_are_undone(path: Path, encoding: str, body: bytes, cu
     (HTML, HTML), (chunked(HTML)[:-2] + b"X-Sum: 12345\r\n\r\n", HTML),
     (chunked(HTML)[:-50], HTML[:-43]), (b"5;a=b\r\n<p>ab\r\n0\r\n", b"<p>ab"),
     (b"5\r\n<p>ab\r\n<p>no chunk", b"<p>ab<p>no chunk"),
+    (b"%016x\r\n<p>ab\r\n0\r\n" % 5, b"<p>ab"),
     (b"add\r\n" + HTML * 9, b"add\r\n" + HTML * 9),
-], ids=["no chunks", "a trailer", "cut", "an extension", "a missing chunk", "no size"])  # fmt: skip
+], ids=["no chunks", "trailer", "cut", "extension", "no chunk", "zeros", "no size"])  # fmt: skip
 def test_damaged_chunks_keep_their_content(path: Path, body: bytes, html: bytes) -> None:
     page = one(path, record(body, http=CHUNKED))
     is_cut = body == chunked(HTML)[:-50]
