@@ -130,8 +130,13 @@ static Status begin(void *state, const Node *node) {
     /* As in look_at() of outline.c. */
     if (status == DONE && !(tag->flags & TAG_EMPTY)) {
         if (walk->element == entered_count(walk->page)) return UNSUPPORTED;
-        if (walk->marks[walk->element++] == 2) status = HIDDEN;
-        if (status == HIDDEN) skip_element(walk);
+        if (walk->marks[walk->element++] == 2) {
+            skip_element(walk);
+            /* The cells behind it keep their columns. */
+            if (tag->flags & IS_CELL) status = add_tag(walk, node, tag, true);
+            if (tag->flags & IS_CELL && status == DONE) status = add_tag(walk, node, tag, false);
+            return status == DONE ? HIDDEN : status;
+        }
     } else if (status == DONE && node->children != NULL) {
         return UNSUPPORTED;
     }

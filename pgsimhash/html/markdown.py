@@ -83,6 +83,9 @@ def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Eve
             if node.tail and node is not element and node not in tails:
                 yield node.tail
         elif ignored and (node in elements or node.tag in NEVER_TEXT or is_hidden(node)):
+            if node in elements and node.tag in CELL_TAGS:  # those behind it keep their columns
+                yield str(node.tag), node
+                yield None
             skipped = node
             walker.skip_subtree()
         else:

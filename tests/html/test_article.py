@@ -372,6 +372,10 @@ def page(inside: str, behind: str = f"<p>{TEXT.replace('boat', 'ship')}</p>") ->
      "| Boat | Crew | Is in |\n| --- | --- | --- |\n| Ebb | 12 | yes |"),
     ("<table><tr><td>17<td>4<tr><td>18<td>$ 5</table>",
      "|  |  |\n| --- | --- |\n| 17 | 4 |\n| 18 | $ 5 |"),
+    # The cells behind one that is not shown stay in their columns.
+    ("<table><tr><th>Boat<th>Mail<th>Crew<tr><td>Ebb<td><nav>Join</nav><td>12<tr><td>Neap<td>No"
+     "<td>9</table>",
+     "| Boat | Mail | Crew |\n| --- | --- | --- |\n| Ebb |  | 12 |\n| Neap | No | 9 |"),
     ("<ul><li>oars<li>7<li>rope</ul>", "- oars\n\n- 7\n\n- rope"),
     ("<ol><li>Moor.<li>Row.</ol>", "1. Moor.\n\n2. Row."),
     ("<dl><dt>Ebb<dd>out<dt>Flood<dd>in</dl>", "Ebb\n\n: out\n\nFlood\n\n: in"),
