@@ -82,7 +82,7 @@ class Named:
 _NAMES: Final = {
     Named.BESIDE: (
         # navigation
-        "nav navbar navigation menu menus topnav breadcrumb breadcrumbs pager pagination tabs"
+        "nav navbar navigation menu menus topnav breadcrumb breadcrumbs pager pagination"
         " role=navigation role=menu role=menubar"
         # columns
         " sidebar sidenav aside widget widgets rail toc right left role=complementary"

@@ -376,6 +376,9 @@ def page(inside: str, behind: str = f"<p>{TEXT.replace('boat', 'ship')}</p>") ->
     ("<table><tr><th>Boat<th>Mail<th>Crew<tr><td>Ebb<td><nav>Join</nav><td>12<tr><td>Neap<td>No"
      "<td>9</table>",
      "| Boat | Mail | Crew |\n| --- | --- | --- |\n| Ebb |  | 12 |\n| Neap | No | 9 |"),
+    ("<div class=boat-tabs><h2>Care</h2><p>Wax the rope twice a year.<h2>Store</h2><p>Hang it"
+     " up to dry.</div>",
+     "## Care\n\nWax the rope twice a year.\n\n## Store\n\nHang it up to dry."),
     ("<ul><li>oars<li>7<li>rope</ul>", "- oars\n\n- 7\n\n- rope"),
     ("<ol><li>Moor.<li>Row.</ol>", "1. Moor.\n\n2. Row."),
     ("<dl><dt>Ebb<dd>out<dt>Flood<dd>in</dl>", "Ebb\n\n: out\n\nFlood\n\n: in"),
