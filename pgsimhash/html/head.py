@@ -119,10 +119,10 @@ _PARTS: Final = re.compile(r"\s[|·•»/\u2013\u2014-]\s|\s*[|»]\s*|:\s|\n")
 _MOUNTS: Final = ("root", "app", "__next", "__nuxt", "___gatsby", "app-root", "react-root")
 # Read first, in a tenth of the time of these comparisons.
 _IDS: Final = etree.XPath("//@id", smart_strings=False)
-# Whether one of the first 100 of these elements has no text.
+# Whether one of the first 20 of these elements has no text.
 _IS_SHELL: Final = etree.XPath(
-    f"boolean((//*[{' or '.join(f'@id = {name!r}' for name in _MOUNTS)}])[position() <= 100]"
-    "[not(.//text()[normalize-space()])])"
+    f"boolean((//*[{' or '.join(f'@id = {name!r}' for name in _MOUNTS)}])[position() <= 20]"
+    "[not(normalize-space())])"
 )
 
 

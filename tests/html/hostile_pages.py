@@ -157,6 +157,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "a long tag of a script": many("a", f"{STORY}<script ", "/>"),
     "ends that something is before": many("<dt><dt></dt></dt>", f"<dt>{TEXT}{'<div>' * 1900}"),
     "ends of paragraphs": many("<hr>x</p>"),
+    "divs that other tags end": many("<nav><div></nav>"),
     "bodies and heads": many("<body class=x><head><html lang=y>x"),
     # Attributes.
     "a million attributes": numbered(" a#=1", f"{STORY}<p", ">boat"),
@@ -188,6 +189,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "a long rel": many("canonical ", '<link href=/x rel="', f'">{TEXT}'),
     "long language": many("x-", '<html lang="', f'">{TEXT}'),
     "empty mounts": many("<div id=root></div>", TEXT[:150]),
+    "mounts in mounts": many("<b id=root>?", TEXT[:150]),
     "JSON-LD, many": many(f"<script type=application/ld+json>{JSON_LD}]}}</script>"),
     "JSON-LD, deep": many("[", f"{STORY}<script type=application/ld+json>{JSON_LD}"),
     # Content that is not text.
