@@ -131,7 +131,7 @@ typedef struct {
     int32_t depth, run, table, row, note;
     int32_t start, stop; /* its blocks; equal, if it has none */
     int32_t larger;      /* the nearest element around it that holds more blocks */
-    bool in_frame;
+    int32_t in_frame;
     Inside inside;
     Siblings *siblings;
     double levels[LEVELS];

@@ -163,9 +163,9 @@ static void inherit(Page *page) {
         element->run_words = larger(parent->run_words, likelihood * element->siblings->unlinked);
         double prose = element->words - element->linked;
         bool has_most = prose > 0.5 * (elements->words - elements->linked);
-        element->in_frame = parent->in_frame ||
-                            ((element->flags & tags || (element->names & names && !has_most)) &&
-                             element->words < 0.95 * elements->words);
+        bool is_frame = (element->flags & tags || (element->names & names && !has_most)) &&
+                        element->words < 0.95 * elements->words;
+        element->in_frame = parent->in_frame ? parent->in_frame : is_frame * place;
         element->note = parent->note ? parent->note : place_of_note(elements, element);
         read_names(elements, element, before, element->levels);
         for (int level = 0; level < LEVELS; level++)

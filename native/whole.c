@@ -36,8 +36,9 @@ static void sum_blocks(const Page *page, Sums *sums) {
     const Element *elements = page->elements.data;
     for (int32_t at = 0; at < page->block_count; at++) {
         const Block *block = page->blocks + at;
-        sums[block->place + 1] =
-            (Sums){0, elements[block->owner].in_frame, block->linked, block->words};
+        int32_t frame = elements[block->owner].in_frame;
+        bool is_cell = elements[frame].flags & IS_CELL && block->in_table > 0.4;
+        sums[block->place + 1] = (Sums){0, frame && !is_cell, block->linked, block->words};
     }
     for (int32_t at = 0; at < all_block_count(page); at++) {
         sums[at + 1].shown = sums[at].shown + page->shown[at];

@@ -238,7 +238,7 @@ class Element:
     row: int = 0  # the place of the row of this table
     inside: Counter[str] = field(init=False)  # of a table: the tags of the elements in it
     levels: dict[str, float] = field(init=False)  # the largest, of names and tags at or above it
-    in_frame: bool = False  # whether it is in boilerplate by names or tags
+    in_frame: int = 0  # the place of the boilerplate by names or tags that it is in, or 0
     note: int = 0  # of a note and what is in it: the place of the element around, otherwise 0
 
     def holds(self, other: Element) -> bool:

@@ -305,7 +305,7 @@ def _inherit(elements: Sequence[Element]) -> None:
         # An element with nearly all of the page is not boilerplate; one with most of its prose is
         # not boilerplate by its name.
         has_most = element.words - element.linked > 0.5 * (page.words - page.linked)
-        element.in_frame = parent.in_frame or (
+        element.in_frame = parent.in_frame or place * (
             (tag in _FRAME_TAGS or (element.names.flags & _NAMED_FRAME > 0 and not has_most))
             and element.words < 0.95 * page.words
         )
@@ -417,6 +417,13 @@ def _find_unit(block: TextBlock, elements: Sequence[Element]) -> None:
         block.unit = block.in_table * _unlinked(table)
     elif element.run:
         block.in_run, block.unit = _run_likelihood(elements[element.run]), element.run_words
+
+
+def is_framed(block: TextBlock, elements: Sequence[Element]) -> bool:
+    """Return whether words are in boilerplate, and not only in a named cell of a data table."""
+    frame = elements[block.element.in_frame]
+    is_cell = frame.tag in CELL_TAGS and block.in_table > _LISTED_FROM
+    return frame.place > 0 and block.words != [] and not is_cell
 
 
 def places_of(

@@ -12,7 +12,7 @@ from math import exp, log, log1p
 from typing import Final
 
 from pgsimhash.html.blocks import CELL_BLOCKS, LIST_TAGS, TITLE_TAGS, Element, Outline, words
-from pgsimhash.html.page_words import NUMBER, WORD, TextBlock, look_around, places_of
+from pgsimhash.html.page_words import NUMBER, WORD, TextBlock, is_framed, look_around, places_of
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
@@ -319,7 +319,7 @@ def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
     shown = [0, *accumulate(block.shown for block in all_blocks)]
     linked = [0, *accumulate(block.linked for block in all_blocks)]
     counts = [0, *accumulate(len(block.words) for block in all_blocks)]
-    framed = [0, *accumulate(block.element.in_frame and block.words != [] for block in all_blocks)]
+    framed = [0, *accumulate(is_framed(block, elements) for block in all_blocks)]
     changes = [0] * (len(all_blocks) + 1)
     # The nearest element around each that holds more blocks.
     larger = [elements[0]]

@@ -376,6 +376,10 @@ def page(inside: str, behind: str = f"<p>{TEXT.replace('boat', 'ship')}</p>") ->
     ("<table><tr><th>Boat<th>Mail<th>Crew<tr><td>Ebb<td><nav>Join</nav><td>12<tr><td>Neap<td>No"
      "<td>9</table>",
      "| Boat | Mail | Crew |\n| --- | --- | --- |\n| Ebb |  | 12 |\n| Neap | No | 9 |"),
+    # Names of cells say how they look, not that they are columns of the page.
+    ("<table><tr><th>Boat<th>Crew<tr><td class=left><a href=/e>Ebb</a><td>12<tr><td class=left>"
+     "<a href=/n>Neap</a><td>9</table>",
+     "| Boat | Crew |\n| --- | --- |\n| [Ebb](/e) | 12 |\n| [Neap](/n) | 9 |"),
     ("<div class=boat-tabs><h2>Care</h2><p>Wax the rope twice a year.<h2>Store</h2><p>Hang it"
      " up to dry.</div>",
      "## Care\n\nWax the rope twice a year.\n\n## Store\n\nHang it up to dry."),
