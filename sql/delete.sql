@@ -344,9 +344,20 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._runs(own_id integer) RETURNS SETOF pgsimhash.runs
+-- By their names, because an upgrade may add a column of the table while this waits for it.
+CREATE FUNCTION pgsimhash._runs(own_id integer)
+    RETURNS TABLE (
+        run_id bigint, label text, started_at timestamptz, finished_at timestamptz,
+        ended_at timestamptz, pages bigint, new bigint, duplicates bigint, updated bigint,
+        unchanged bigint, gone bigint, content_missing bigint, cut_short bigint
+    )
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT r.* FROM pgsimhash.runs AS r WHERE r.collection_id = own_id ORDER BY r.run_id DESC;
+    SELECT
+        r.run_id, r.label, r.started_at, r.finished_at, r.ended_at, r.pages, r.new, r.duplicates,
+        r.updated, r.unchanged, r.gone, r.content_missing, r.cut_short
+    FROM pgsimhash.runs AS r
+    WHERE r.collection_id = own_id
+    ORDER BY r.run_id DESC;
 $$;
 
 -- Deletes the next pages of a URL, of a host or of a run, those of a run by their ids, so that nothing

@@ -46,6 +46,9 @@ TABLES = (
 )  # fmt: skip
 REVISIONS = "SELECT version_num FROM pgsimhash.alembic_version"
 RETRIES = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+WAITS = (
+    "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 
 
 def known_rows(dsn: str) -> list[object]:
@@ -130,6 +133,21 @@ def test_readers_and_writers_go_on(filled: str, tmp_path: Path, pooled: bool) ->
             assert [*store.check()] == []
     assert known_rows(filled) == before
     assert dump(filled, options=["--schema-only"]) == schema
+
+
+@pytest.mark.parametrize("call", [Store.runs, Store.policies, Store.marks, Store.status])
+@pytest.mark.parametrize("table", ["runs", "policies", "marks", "pages"])
+def test_a_column_may_come_while_a_call_waits(
+    dsn: str, table: str, call: Callable[[Store], Any]
+) -> None:
+    with connect(dsn) as store, psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        store.add_page(A, 1)
+        before = call(store)
+        other.execute(f"ALTER TABLE pgsimhash.{table} ADD note text")
+        answer = pool.submit(call, store)
+        wait_until(lambda: answer.done() or run_sql(dsn, WAITS) != [])
+        other.commit()
+        assert answer.result() == before
 
 
 def by_script(dsn: str, up: bool) -> None:
