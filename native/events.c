@@ -133,8 +133,9 @@ static Status begin(void *state, const Node *node) {
         if (walk->marks[walk->element++] == 2) {
             skip_element(walk);
             /* The cells behind it keep their columns. */
-            if (tag->flags & IS_CELL) status = add_tag(walk, node, tag, true);
-            if (tag->flags & IS_CELL && status == DONE) status = add_tag(walk, node, tag, false);
+            if (!(tag->flags & IS_CELL)) return HIDDEN;
+            status = add_tag(walk, node, tag, true);
+            if (status == DONE) status = add_tag(walk, node, tag, false);
             return status == DONE ? HIDDEN : status;
         }
     } else if (status == DONE && node->children != NULL) {

@@ -219,9 +219,10 @@ static inline int32_t entered_count(const Page *page) {
 static inline bool holds(const Element *elements, int32_t around, int32_t element) {
     return around <= element && element < elements[around].end;
 }
+#define LISTED_FROM 0.4
 /* Whether dates in the table or list of a block are data. */
 static inline bool is_listed(const Block *block) {
-    return block->in_table > 0.4 || block->in_run > 0.4;
+    return block->in_table > LISTED_FROM || block->in_run > LISTED_FROM;
 }
 static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline double square(double a) { return a * a; }

@@ -37,7 +37,7 @@ static void sum_blocks(const Page *page, Sums *sums) {
     for (int32_t at = 0; at < page->block_count; at++) {
         const Block *block = page->blocks + at;
         int32_t frame = elements[block->owner].in_frame;
-        bool is_cell = elements[frame].flags & IS_CELL && block->in_table > 0.4;
+        bool is_cell = elements[frame].flags & IS_CELL && block->in_table > LISTED_FROM;
         sums[block->place + 1] = (Sums){0, frame && !is_cell, block->linked, block->words};
     }
     for (int32_t at = 0; at < all_block_count(page); at++) {

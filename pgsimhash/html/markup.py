@@ -9,7 +9,7 @@ from html import escape
 from typing import Final
 
 from pgsimhash.html import native
-from pgsimhash.html.blocks import words
+from pgsimhash.html.blocks import CELL_TAGS, HEADING_TAGS, words
 
 # The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
 # Faster than with a flag. What does not end is matched too, so that no part is searched twice.
@@ -31,7 +31,8 @@ ENDS_DRAWING: Final = words(
 )
 # Sections of CDATA are text in XHTML and in drawings (13.2.5.42), elsewhere comments.
 _CDATA: Final = b"<![CDATA["
-_COMMENT_OR_CDATA: Final = rb"<!(?:--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)|\[CDATA\[)"
+_COMMENT: Final = rb"--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)"
+_COMMENT_OR_CDATA: Final = rb"<!(?:%s|\[CDATA\[)" % _COMMENT
 _IN_XHTML: Final = re.compile(_COMMENT_OR_CDATA)
 _IN_DRAWING: Final = re.compile(
     _COMMENT_OR_CDATA + rb"|<(?P<begins>(?i:svg|math)\b[^<>]*+(?<!/)>|/(?i:foreignobject)\b)"
@@ -45,9 +46,9 @@ _ENDING: Final = frozenset(
     b" figure footer h1 h2 h3 h4 h5 h6 header hgroup li main menu nav noscript ol pre search"
     b" section summary template ul".split()
 )
-_CELLS: Final = frozenset((b"td", b"th", b"caption"))
+_CELLS: Final = frozenset(map(str.encode, CELL_TAGS)) | {b"caption"}
 _ROWS: Final = frozenset((b"tr", b"thead", b"tbody", b"tfoot"))
-_HEADINGS: Final = frozenset((b"h1", b"h2", b"h3", b"h4", b"h5", b"h6"))
+_HEADINGS: Final = frozenset(map(str.encode, HEADING_TAGS))
 _SCOPE: Final = _CELLS | {b"table"}
 _NESTED: Final = _ENDING | _SCOPE | _ROWS | {b"div"}
 _TERMS: Final = frozenset((b"dd", b"dt"))
@@ -68,8 +69,7 @@ _ENDED_BY_END: Final[dict[bytes, tuple[Collection[bytes], Collection[bytes]]]] =
 _RAW: Final = frozenset(b"script style textarea title iframe noembed noframes xmp".split())
 _KNOWN: Final = _NESTED | _RAW
 _TAGS: Final = re.compile(
-    rb"""<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+(?:--!?>)?)"""
-    rb"""|(/?)([a-z][^\s/>]*+)[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>?)"""
+    rb"""<(?:!%s|(/?)([a-z][^\s/>]*+)[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>?)""" % _COMMENT
 )
 _OPEN_MAX: Final = 30  # how many open elements are searched for one that ends
 _MISMATCH: Final = re.compile(r"mismatch: (\w+) and")

@@ -32,7 +32,7 @@ def read_wacz(
     """
     try:
         zipped = ZipFile(file)
-        # Behind the first one, bytes were lost or added; none before them is at its place.
+        # If bytes were lost or added behind the first entry, no entry before them is at its place.
         if (entry := next(iter(zipped.infolist()), None)) and entry.header_offset:
             zipped.open(entry).close()
     except _ZIP_DAMAGES as error:
