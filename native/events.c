@@ -8,21 +8,8 @@
 
 #include <stdlib.h>
 
-#define TAGS_KEPT 64
-
-/* What is known of a tag, found by the address of its name as in outline.c. */
 typedef struct {
-    const unsigned char *name;
-    uint32_t flags;
-    long event;       /* flags, 0 if it is no event */
-    PyObject *string; /* NULL where it is not needed */
-} Tag;
-
-/* The flags of EVENT_TAGS. */
-enum { EVENT_ELEMENT = 1, EVENT_BLOCK = 2, EVENT_PLAIN = 4 };
-
-typedef struct {
-    PyObject *module, *body, *event_tags, *events;
+    PyObject *module, *body, *events;
     const Tables *tables;
     const Page *page;
     uint8_t *marks; /* of the elements of the outline */
@@ -61,34 +48,24 @@ static Status add_event(Walk *walk, PyObject *event, bool separates) {
     return append(walk, event) && is_added ? DONE : RAISED;
 }
 
-static Tag *tag_of(Walk *walk, const Node *node) {
-    Tag *tag = walk->tags + ((uintptr_t)node->name >> 3) % TAGS_KEPT;
-    const char *name = (const char *)node->name;
-    if (tag->name == node->name) return tag;
-    Py_XDECREF(tag->string);
-    PyObject *flags = PyDict_GetItemString(walk->event_tags, name);
-    *tag = (Tag){.name = node->name, .event = flags == NULL ? 0 : PyLong_AsLong(flags)};
-    tag->flags = (uint32_t)table_get(&walk->tables->tags, node->name, strlen(name), 0);
-    if (tag->event) tag->string = PyUnicode_InternFromString(name);
-    return tag;
-}
-
 /* An element begins or ends. */
 static Status add_tag(Walk *walk, const Node *node, const Tag *tag, bool begins) {
-    if (tag->event & EVENT_PLAIN)
+    if (tag->flags & EVENT_PLAIN)
         return walk->separated ? DONE : add_event(walk, PyUnicode_FromString(""), true);
-    if (!tag->event) return PyErr_Occurred() ? RAISED : DONE;
+    if (!(tag->flags & (EVENT_ELEMENT | EVENT_BLOCK | EVENT_INLINE))) return DONE;
     PyObject *event = begins ? NULL : Py_NewRef(Py_None);
     if (begins) {
-        PyObject *element = tag->event & EVENT_ELEMENT ? element_of(walk->module, walk->body, node)
+        PyObject *name = PyUnicode_InternFromString((const char *)node->name);
+        PyObject *element = tag->flags & EVENT_ELEMENT ? element_of(walk->module, walk->body, node)
                                                        : Py_NewRef(Py_None);
-        if (tag->string != NULL && element != NULL) event = PyTuple_Pack(2, tag->string, element);
+        if (name != NULL && element != NULL) event = PyTuple_Pack(2, name, element);
+        Py_XDECREF(name);
         Py_XDECREF(element);
         if (tag->flags & IS_CODE && walk->pre == NULL) walk->pre = node;
     } else if (walk->pre == node) {
         walk->pre = NULL;
     }
-    return add_event(walk, event, tag->event & EVENT_BLOCK);
+    return add_event(walk, event, tag->flags & EVENT_BLOCK);
 }
 
 /* Add the text from a node on, if the block that it belongs to is shown. */
@@ -123,7 +100,7 @@ static void skip_element(Walk *walk) {
 /* An element begins, with the text before its first child, or is skipped. */
 static Status begin(void *state, const Node *node) {
     Walk *walk = state;
-    const Tag *tag = tag_of(walk, node);
+    const Tag *tag = tag_of(walk->tags, walk->tables, node);
     if (tag->flags & TAG_NEVER_TEXT) return HIDDEN;
     Status status = is_hidden(node);
     if (status == UNSUPPORTED) return UNSUPPORTED;
@@ -146,7 +123,8 @@ static Status begin(void *state, const Node *node) {
 }
 
 static Status end(void *state, const Node *node) {
-    return add_tag(state, node, tag_of(state, node), false);
+    Walk *walk = state;
+    return add_tag(walk, node, tag_of(walk->tags, walk->tables, node), false);
 }
 
 static Status read_events(Walk *walk) {
@@ -158,12 +136,11 @@ static Status read_events(Walk *walk) {
     return status == DONE && !is_same ? UNSUPPORTED : status;
 }
 
-/* events(tables, page, body, event_tags) -> a list of events, or None if the tree has changed */
+/* events(tables, page, body) -> a list of events, or None if the tree has changed */
 PyObject *events(PyObject *module, PyObject *arguments) {
     PyObject *table_capsule, *page_capsule;
     Walk walk = {.module = module};
-    if (!PyArg_ParseTuple(arguments, "OOOO", &table_capsule, &page_capsule, &walk.body,
-                          &walk.event_tags))
+    if (!PyArg_ParseTuple(arguments, "OOO", &table_capsule, &page_capsule, &walk.body))
         return NULL;
     walk.tables = tables_of(table_capsule);
     walk.page = walk.tables == NULL ? NULL : page_of(page_capsule);
@@ -175,7 +152,6 @@ PyObject *events(PyObject *module, PyObject *arguments) {
         mark(walk.page, walk.marks);
         status = read_events(&walk);
     }
-    for (int i = 0; i < TAGS_KEPT; i++) Py_XDECREF(walk.tags[i].string);
     buffer_free(&walk.joined);
     buffer_free(&walk.text);
     free(walk.marks);

@@ -20,6 +20,17 @@ const uint8_t *attribute_value(const Node *attribute) {
     return value->content == NULL ? (const uint8_t *)"" : value->content;
 }
 
+const Tag *tag_of(Tag *kept, const Tables *tables, const Node *node) {
+    Tag *tag = kept + ((uintptr_t)node->name >> 3) % TAGS_KEPT;
+    if (tag->name != node->name) {
+        size_t length = strlen((const char *)node->name);
+        tag->name = node->name;
+        tag->flags = (uint32_t)table_get(&tables->tags, node->name, length, 0);
+        tag->number = table_get(&tables->block_tags, node->name, length, 0);
+    }
+    return tag;
+}
+
 bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size) {
     *size = joined->size = 0;
     for (const Node *node = first; node != NULL; node = node->next) {

@@ -19,14 +19,6 @@ typedef struct {
     bool in_pre, is_block;
 } Open;
 
-/* What is known of a tag. libxml2 keeps each name once, so the last ones are found by address. */
-typedef struct {
-    const unsigned char *name;
-    uint32_t flags;
-    int32_t number; /* of the tag of a block */
-} Tag;
-#define TAGS_KEPT 64
-
 /* The state around the next children; `goes_on`: they continue the last text block. */
 typedef struct {
     Page *page;
@@ -81,17 +73,6 @@ static Status read_text(void *state, const Node *first) {
     return size == 0 || add_text(walk, text, text + size) ? DONE : NO_MEMORY;
 }
 
-static const Tag *tag_of(Walk *walk, const Node *node) {
-    Tag *tag = walk->tags + ((uintptr_t)node->name >> 3) % TAGS_KEPT;
-    if (tag->name != node->name) {
-        size_t length = strlen((const char *)node->name);
-        tag->name = node->name;
-        tag->flags = (uint32_t)table_get(&walk->tables->tags, node->name, length, 0);
-        tag->number = table_get(&walk->tables->block_tags, node->name, length, 0);
-    }
-    return tag;
-}
-
 /* Read the attributes of an element: whether it is hidden, and what a block's names say. */
 static Status look_at(Walk *walk, const Node *node, const Tag *tag, bool is_block, Element *block) {
     if (tag->flags & (TAG_NEVER_TEXT | TAG_EMPTY)) return HIDDEN;
@@ -122,7 +103,7 @@ static Status link_of(const Node *node, Link *link) {
 static Status begin(void *state, const Node *node) {
     Walk *walk = state;
     Page *page = walk->page;
-    const Tag *tag = tag_of(walk, node);
+    const Tag *tag = tag_of(walk->tags, walk->tables, node);
     bool is_block = tag->flags & TAG_BLOCK;
     if (walk->goes_on && ((tag->flags & TAG_EMPTY) || (walk->in_pre && is_block)) &&
         !buffer_add(&page->text, " ", 1))
@@ -165,7 +146,8 @@ static Status end(void *state, const Node *node) {
     walk->in_pre = open->in_pre;
     /* Each line of code may be an element. */
     bool is_unsupported = false;
-    bool is_line = walk->in_pre && walk->goes_on && tag_of(walk, node)->flags & TAG_BLOCK &&
+    bool is_line = walk->in_pre && walk->goes_on &&
+                   tag_of(walk->tags, walk->tables, node)->flags & TAG_BLOCK &&
                    element_from(node->children, &is_unsupported) != NULL;
     return !is_line || buffer_add(&walk->page->text, " ", 1) ? DONE : NO_MEMORY;
 }

@@ -29,7 +29,8 @@ enum {
     IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15, IS_ASIDE = 1 << 16, IS_MAIN = 1 << 17,
     IS_ARTICLE = 1 << 18, IS_TITLE = 1 << 19,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_CONTAINER = 1 << 23,
-    TAG_LINK = 1 << 24
+    TAG_LINK = 1 << 24,
+    EVENT_ELEMENT = 1 << 25, EVENT_BLOCK = 1 << 26, EVENT_PLAIN = 1 << 27, EVENT_INLINE = 1 << 28
 };
 /* What the names of an element mean, as in blocks.py. */
 enum {
@@ -99,6 +100,15 @@ enum {
 const Node *element_from(const Node *node, bool *is_unsupported);
 /* The value of an attribute, or NULL if it is not one text. */
 const uint8_t *attribute_value(const Node *attribute);
+/* What is known of a tag, and the number of a block's. libxml2 keeps each name once, so the last
+ * ones are found by address. */
+#define TAGS_KEPT 64
+typedef struct {
+    const unsigned char *name;
+    uint32_t flags;
+    int32_t number;
+} Tag;
+const Tag *tag_of(Tag *kept, const Tables *tables, const Node *node);
 /* Get the text that begins at a node, as lxml joins text nodes: in `joined` if they are several. */
 bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size);
 /* Walk through the elements of a body, without recursion, because pages may be deep. `begin`

@@ -13,10 +13,10 @@
 typedef struct {
     const uint8_t *name;
     size_t length;
-} Tag;
+} Name;
 
 typedef struct {
-    Tag tags[TAGS_MAX]; /* by number; that of the page is empty */
+    Name tags[TAGS_MAX]; /* by number; that of the page is empty */
     bool paired[TAGS_MAX][TAGS_MAX];
     int32_t ones[64], total;
 } Votes;
@@ -41,7 +41,7 @@ static void add_pair_vote(Votes *votes, int32_t above, int32_t tag) {
     if (votes->paired[above][tag]) return;
     votes->paired[above][tag] = true;
     uint8_t text[2 * TAG_LENGTH_MAX + 1];
-    Tag outer = votes->tags[above], inner = votes->tags[tag];
+    Name outer = votes->tags[above], inner = votes->tags[tag];
     if (outer.length) memcpy(text, outer.name, outer.length);
     text[outer.length] = '>';
     memcpy(text + outer.length + 1, inner.name, inner.length);
@@ -52,7 +52,7 @@ static void add_path_vote(Votes *votes, const Path *paths, int32_t path) {
     uint8_t text[DEPTH_MAX * (TAG_LENGTH_MAX + 1)];
     size_t at = sizeof text;
     for (; path > 0; path = paths[path].above) {
-        Tag tag = votes->tags[paths[path].tag];
+        Name tag = votes->tags[paths[path].tag];
         at -= tag.length;
         memcpy(text + at, tag.name, tag.length);
         text[--at] = '/';
@@ -94,7 +94,7 @@ Status structure_simhash(Page *page, const Tables *tables) {
         const Slot *slot = names->slots + i;
         if (slot->value == -1) continue;
         if (slot->value >= TAGS_MAX || slot->length > TAG_LENGTH_MAX) return UNSUPPORTED;
-        votes.tags[slot->value] = (Tag){key_at(names, slot->offset), slot->length};
+        votes.tags[slot->value] = (Name){key_at(names, slot->offset), slot->length};
     }
     Arena arena = {0};
     Status status = add_votes(page, &votes, &arena);

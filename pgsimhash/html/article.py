@@ -16,7 +16,7 @@ from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simha
 from pgsimhash.html.cut import cut
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head
 from pgsimhash.html.hidden import open_hidden, show_hidden
-from pgsimhash.html.markdown import EVENT_TAGS, escape, escape_start, events, render
+from pgsimhash.html.markdown import escape, escape_start, events, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
@@ -105,7 +105,7 @@ def article_of_tree(
         return "\n".join(lines(page.text()))
 
     def markdown() -> str:
-        parts = None if isinstance(page, _WeighedPage) else page.events(body, EVENT_TAGS)
+        parts = None if isinstance(page, _WeighedPage) else page.events(body)
         if parts is None:
             parts = list(events(body, weighed().ignored(body)))
         if parts.count(None) > MARKED_UP_MAX:

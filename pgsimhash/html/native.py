@@ -53,9 +53,9 @@ class NativePage(NamedTuple):
         """Return the text of its outline."""
         return _native.text(self.page)
 
-    def events(self, body: HtmlElement, tags: dict[str, int]) -> list[Event] | None:
+    def events(self, body: HtmlElement) -> list[Event] | None:
         """Return what is rendered of the page, or None if ``body`` has changed."""
-        return _native.events(_tables(), self.page, body, tags)
+        return _native.events(_tables(), self.page, body)
 
     def vote(self, factors: Factors) -> VoteFields | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""
@@ -93,6 +93,8 @@ def odd_tags(html: bytes) -> tuple[int, bool, bool]:
 @cache
 def _tables() -> object:
     """Return the tables of the modules beside this one for the extension."""
+    from pgsimhash.html.markdown import EVENT_TAGS
+
     # The bits of native/page.h.
     tags = {
         0: blocks.BESIDE_TAGS, 1: ("footer",), 2: ("header",), 3: blocks.CONTENT_TAGS, 4: ("h1",),
@@ -103,13 +105,16 @@ def _tables() -> object:
         20: blocks.BLOCK, 21: blocks.NEVER_TEXT, 22: blocks._EMPTY,
         23: blocks._CONTAINERS, 24: ("a",),
     }  # fmt: skip
+    flags = blocks.flags_of({1 << bit: listed for bit, listed in tags.items()})
+    for tag, event in EVENT_TAGS.items():
+        flags[tag] |= event << 25
     words = {
         0: page_words.BEFORE, 1: page_words.BEHIND, 2: weights.PRIVACY_WORDS,
         3: page_words.VISITS, 4: ("ago",), 5: page_words.UPDATED, 6: page_words.MONTHS,
         7: page_words.CONTACTS, 10: weights.LEGAL_WORDS, 11: ("copyright",), 12: page_words.YEARS,
     }  # fmt: skip
     return _native.make_tables(
-        blocks.flags_of({1 << bit: listed for bit, listed in tags.items()}),
+        flags,
         {tag: number for number, tag in enumerate(["", *sorted(blocks.BLOCK)])},
         blocks._FLAGS,
         dict.fromkeys(blocks._HIDING, 1),

@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 
 from pgsimhash import PageError
 from pgsimhash.html import Article, implementation, native
-from pgsimhash.html.markdown import EVENT_TAGS
 from pgsimhash.html.markup import repaired_source
 from pgsimhash.schemes import get_scheme
 from tests.conftest import ROOT
@@ -213,10 +212,10 @@ def test_the_events_of_a_changed_tree_are_left_to_python() -> None:
         body = parsed_body(f"<h1>A ledger</h1><p>{TEXT} <i>x</i> y</p><ul><li>{TEXT}</ul>")
         page = native.read(body)
         assert page is not None
-        assert page.events(body, EVENT_TAGS)
+        assert page.events(body)
         next(body.iter(removed)).drop_tree()
-        assert page.events(body, EVENT_TAGS) is None
-        assert page.events(parsed_body("<p>"), EVENT_TAGS) is None
+        assert page.events(body) is None
+        assert page.events(parsed_body("<p>")) is None
 
 
 def test_other_weights_and_texts_of_an_article() -> None:
