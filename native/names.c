@@ -5,19 +5,15 @@
 
 #define NAMES_MAX 500
 
-static const uint8_t *end_of(const uint8_t *string) {
-    return string + strlen((const char *)string);
+/* Return the place behind a word of ASCII letters and hyphens, in any case, or NULL. */
+static const uint8_t *skip_word(const uint8_t *at, const char *word) {
+    for (; *word; word++, at++)
+        if ((*at | 32) != (uint8_t)*word || *at < ' ') return NULL;
+    return at;
 }
 
-/* Return the place behind a word of ASCII letters, in any case, or NULL. */
-static const uint8_t *skip_word(const uint8_t *string, const uint8_t *end, const char *word) {
-    for (; *word; word++, string++)
-        if (string >= end || (*string | 32) != (uint8_t)*word || *string < 'A') return NULL;
-    return string;
-}
-
-static const uint8_t *skip_blanks(const uint8_t *at, const uint8_t *end) {
-    while (at < end && (*at == ' ' || (*at >= '\t' && *at <= '\r'))) at++;
+static const uint8_t *skip_blanks(const uint8_t *at) {
+    while (*at == ' ' || (*at >= '\t' && *at <= '\r')) at++;
     return at;
 }
 
@@ -27,18 +23,17 @@ typedef struct {
 } Declared;
 
 /* The pattern _DECLARED: `name : word` or `name : word !important` stands at a place. */
-static void declare(const uint8_t *at, const uint8_t *end, const char *name, const char *hiding,
-                    Declared *declared) {
-    at = skip_word(skip_blanks(at, end), end, name);
-    if (at == NULL || (at = skip_blanks(at, end)) == end || *at != ':') return;
-    const uint8_t *value = at = skip_blanks(at + 1, end);
-    while (at < end && (is_lower(*at) || is_upper(*at) || *at == '-')) at++;
-    bool hides = skip_word(value, end, hiding) == at, is_empty = at == value;
-    at = skip_blanks(at, end);
-    bool is_important = at < end && *at == '!';
-    if (is_important && (at = skip_word(skip_blanks(at + 1, end), end, "important")) != NULL)
-        at = skip_blanks(at, end);
-    if (is_empty || at == NULL || (at < end && *at != ';')) return;
+static void declare(const uint8_t *at, const char *name, const char *hiding, Declared *declared) {
+    at = skip_word(skip_blanks(at), name);
+    if (at == NULL || *(at = skip_blanks(at)) != ':') return;
+    const uint8_t *value = at = skip_blanks(at + 1);
+    while (is_lower(*at) || is_upper(*at) || *at == '-') at++;
+    bool hides = skip_word(value, hiding) == at, is_empty = at == value;
+    at = skip_blanks(at);
+    bool is_important = *at == '!';
+    if (is_important && (at = skip_word(skip_blanks(at + 1), "important")) != NULL)
+        at = skip_blanks(at);
+    if (is_empty || at == NULL || (*at && *at != ';')) return;
     if (is_important || !declared->is_important)
         *declared = (Declared){true, hides, is_important};
 }
@@ -46,11 +41,10 @@ static void declare(const uint8_t *at, const uint8_t *end, const char *name, con
 /* Whether a style hides an element, or else whether it says how to show it. */
 static Status style_hides(const uint8_t *style, bool *displays) {
     Declared display = {false}, visibility = {false};
-    const uint8_t *end = end_of(style);
     for (const uint8_t *at = style; at != NULL;) {
-        declare(at, end, "display", "none", &display);
-        declare(at, end, "visibility", "hidden", &visibility);
-        at = memchr(at, ';', (size_t)(end - at));
+        declare(at, "display", "none", &display);
+        declare(at, "visibility", "hidden", &visibility);
+        at = (const uint8_t *)strchr((const char *)at, ';');
         if (at != NULL) at++;
     }
     *displays = display.is_given;
@@ -67,9 +61,9 @@ static bool is_streamed(const uint8_t *id) {
 
 /* Whether `hidden` has the value that browsers show when they search. */
 static bool is_until_found(const Node *hidden) {
-    const uint8_t *at = attribute_value(hidden), *end = at == NULL ? NULL : end_of(at);
-    at = at == NULL ? NULL : skip_word(at, end, "until");
-    return at != NULL && *at == '-' && skip_word(at + 1, end, "found") == end;
+    const uint8_t *value = attribute_value(hidden);
+    const uint8_t *end = value == NULL ? NULL : skip_word(value, "until-found");
+    return end != NULL && *end == 0;
 }
 
 typedef struct {

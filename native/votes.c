@@ -194,51 +194,39 @@ static double find_unseen(const Page *page) {
 /* Before a word of a script without spaces, which Python split. */
 #define UNSPACED 1
 
-/* A run of digits, or of other characters, in a word: <run>, or a pair of unspaced characters. */
+/* A run of digits, or of other characters, in a word. */
 typedef struct {
-    size_t start, size;
-    bool is_number;
+    const uint8_t *at, *end;
+    bool is_number, is_unspaced;
 } Run;
 
-/* Find the runs, and put their text into a buffer. */
-static Status find_runs(const Page *page, Run *runs, int32_t *count, Buffer *text) {
+/* Find the runs, and put the numbers with spaces between before "|": with these all features of a
+ * text begin. */
+static Status find_runs(const Page *page, Run *runs, int32_t *count, Buffer *numbers) {
+    bool fits = true;
     for (int32_t i = 0; i < token_count(page) && i < RUNS_MAX; i++) {
         const Token *token = (const Token *)page->tokens.data + i;
         const Word *word = (const Word *)page->words.data + token->word;
         const uint8_t *at = key_at(&page->vocabulary, word->offset), *end = at + word->length;
         while (at < end && *count < RUNS_MAX) {
-            const uint8_t *start = at;
-            bool is_number = is_digit(*at), is_unspaced = *at == UNSPACED;
-            while (at < end && is_digit(*at) == is_number) at++;
-            while (is_number && start < at - 1 && *start == '0') start++;
-            Run run = {text->size, (size_t)(at - start) + 2, is_number};
-            if (is_unspaced) run.size -= 3;
-            if (!(is_unspaced || buffer_add(text, "<", 1)) ||
-                !buffer_add(text, start + is_unspaced, (size_t)(at - start) - is_unspaced) ||
-                !(is_unspaced || buffer_add(text, ">", 1)))
-                return NO_MEMORY;
+            Run run = {at, at, is_digit(*at), *at == UNSPACED};
+            while (at < end && is_digit(*at) == run.is_number) at++;
+            while (run.is_number && run.at < at - 1 && *run.at == '0') run.at++;
+            run.at += run.is_unspaced;
+            run.end = at;
+            if (run.is_number)
+                fits = fits && (numbers->size == 0 || buffer_add(numbers, " ", 1)) &&
+                       buffer_add(numbers, run.at, (size_t)(at - run.at));
             runs[(*count)++] = run;
         }
     }
-    return DONE;
-}
-
-/* What all features of a text begin with: the numbers with spaces between, and what separates them
- * from letters. */
-static bool join_numbers(const Run *runs, int32_t count, const uint8_t *text, Buffer *joined) {
-    bool fits = true;
-    for (int32_t i = 0; i < count && fits; i++)
-        if (runs[i].is_number)
-            fits = (joined->size == 0 || buffer_add(joined, " ", 1)) &&
-                   buffer_add(joined, text + runs[i].start + 1, runs[i].size - 2);
-    return fits && buffer_add(joined, "|", 1);
+    return fits && buffer_add(numbers, "|", 1) ? DONE : NO_MEMORY;
 }
 
 /* Count the windows of three characters, or of all if there are fewer, each behind the numbers. */
-static Status count_windows(const uint8_t *at, const uint8_t *end, Buffer *feature, Map *map,
-                            int32_t *counts) {
+static Status count_windows(const Buffer *run, Buffer *feature, Map *map, int32_t *counts) {
     size_t numbers = feature->size;
-    const uint8_t *stop = skip_characters(at, end, 3);
+    const uint8_t *at = run->data, *end = at + run->size, *stop = skip_characters(at, end, 3);
     for (;; at = skip_characters(at, end, 1), stop = skip_characters(stop, end, 1)) {
         int32_t number;
         if (!buffer_add(feature, at, (size_t)(stop - at))) return NO_MEMORY;
@@ -253,29 +241,34 @@ static Status count_windows(const uint8_t *at, const uint8_t *end, Buffer *featu
 static Status add_letter_votes(const Page *page, Votes *votes, Arena *arena, int32_t *count) {
     size_t most = page->text.size < RUNS_MAX ? page->text.size + 1 : RUNS_MAX;
     Run *runs = arena_zeros(arena, most, sizeof *runs);
-    Buffer text = {0}, feature = {0};
+    Buffer feature = {0}, run = {0};
     Map map = {0};
-    int32_t *counts = NULL;
-    Status status = runs == NULL ? NO_MEMORY : find_runs(page, runs, count, &text);
+    Status status = runs == NULL ? NO_MEMORY : find_runs(page, runs, count, &feature);
     bool has_words = false;
-    for (int32_t i = 0; i < *count; i++) has_words = has_words || !runs[i].is_number;
-    if (status == DONE) {
-        counts = arena_zeros(arena, text.size + 1, sizeof *counts);
-        bool fits = map_start(&map, arena, text.size + 1) &&
-                    join_numbers(runs, *count, text.data, &feature);
-        status = fits ? DONE : NO_MEMORY;
+    size_t windows = 1;
+    for (int32_t i = 0; i < *count; i++) {
+        has_words = has_words || !runs[i].is_number;
+        windows += (size_t)(runs[i].end - runs[i].at) + 1;
     }
+    int32_t *counts = arena_zeros(arena, windows, sizeof *counts);
+    if (status == DONE && !map_start(&map, arena, windows)) status = NO_MEMORY;
     for (int32_t i = 0; i < *count && status == DONE; i++) {
-        const uint8_t *run = (const uint8_t *)text.data + runs[i].start;
-        if (!runs[i].is_number || !has_words)
-            status = count_windows(run, run + runs[i].size, &feature, &map, counts);
+        if (runs[i].is_number && has_words) continue;
+        bool is_bordered = !runs[i].is_unspaced;
+        run.size = 0;
+        if ((is_bordered && !buffer_add(&run, "<", 1)) ||
+            !buffer_add(&run, runs[i].at, (size_t)(runs[i].end - runs[i].at)) ||
+            (is_bordered && !buffer_add(&run, ">", 1)))
+            status = NO_MEMORY;
+        else
+            status = count_windows(&run, &feature, &map, counts);
     }
     for (uint32_t slot = 0; slot <= map.mask && status == DONE; slot++) {
         if (map.numbers[slot] == -1) continue;
         double weight = LETTER_WEIGHT * counts[map.numbers[slot]];
         add_weights(votes, map.keys[slot], weight, weight);
     }
-    buffer_free(&text);
+    buffer_free(&run);
     buffer_free(&feature);
     return status;
 }
