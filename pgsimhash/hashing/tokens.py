@@ -99,7 +99,7 @@ def shingles(tokens: Sequence[str], size: int) -> list[str]:
 
 def is_unspaced(token: str) -> bool:
     """Return whether a token belongs to a script without spaces between words."""
-    return _UNSPACED_RUN.match(token) is not None
+    return not token.isascii() and _UNSPACED_RUN.match(token) is not None
 
 
 def _tokens(text: str) -> Iterator[list[str]]:

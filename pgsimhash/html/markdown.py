@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final, Literal, cast
+from typing import Any, Final
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -61,9 +61,6 @@ EVENT_TAGS: Final = flags_of({
     8: (*_MARKS, "br", "img"),
 })  # fmt: skip
 """The flags of the tags that matter, for native/events.c too."""
-
-# Words to escape, or Markdown: a mark that opens or closes, an image, or a line break.
-_Part = str | tuple[str, Literal["opens", "closes", "image", "break"]]
 
 
 def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Event]:
@@ -147,7 +144,9 @@ class _Writer:
     def __init__(self, base: str | None) -> None:
         self.blocks: list[str] = []
         self._base, self._urls = base, 0
-        self._inline: list[_Part] = []  # the open block
+        # The open block: words to escape; or Markdown, with what it is: "opens" or "closes" of a
+        # mark, "image" or "break".
+        self._inline: list[Any] = []
         # The open inline elements: the number of the block, the place in its text, and how many
         # texts and images there were so far.
         self._open: list[tuple[int, int, int]] = []
@@ -163,25 +162,24 @@ class _Writer:
 
     def start(self, tag: str, node: Any) -> None:
         """Open an element."""
-        if tag in _MEANT:
-            if self.table is None:
-                self.flush()
-                self._start_block(tag, node)
-            elif tag in CELL_TAGS:
-                self._add_stray()
-            else:
-                self._inline.append(" ")
-                if tag == "tr":
-                    self.table.rows.append([])
-        elif tag in _MARKS:
+        if tag in _MARKS:
             # A placeholder for its mark, written if it has words.
             self._open.append((self._block, len(self._inline), self._texts))
             self._inline.append("")
             self._code += _MARKS[tag] == "`"
         elif tag == "img":
             self._image(node)
-        else:
+        elif tag == "br":
             self._inline.append(" " if self.table or self._heading else ("  \n", "break"))
+        elif self.table is None:
+            self.flush()
+            self._start_block(tag, node)
+        elif tag in CELL_TAGS:
+            self.flush()
+        else:
+            self._inline.append(" ")
+            if tag == "tr":
+                self.table.rows.append([])
 
     def _start_block(self, tag: str, node: Any) -> None:
         if tag == "table" and is_data_table(node):
@@ -246,21 +244,17 @@ class _Writer:
             self._emit(f"{fence}{_code_language(pre, self._languages)}\n{code}\n{fence}")
 
     def flush(self) -> None:
-        """End the open block."""
+        """End the open block: of a table, a caption or what is outside of its cells."""
         if self._inline and (text := self._line()):
-            self._emit(f"{self._heading}{text}" if self._heading else escape_start(text))
-
-    def _add_stray(self) -> None:
-        """End a caption, or what is in a table outside of its cells, where browsers show it."""
-        if text := self._line():
-            self._emit(escape_start(text))
+            heading = "" if self.table else self._heading
+            self._emit(f"{heading}{text}" if heading else escape_start(text))
 
     def _line(self) -> str:
         """End the inline text and return it, with white space outside its marks."""
         self._block += 1
         parts, self._inline = self._inline, []
         if tuple not in map(type, parts):
-            return escape(" ".join("".join(cast("list[str]", parts)).split()))
+            return escape(" ".join("".join(parts).split()))
         line: list[str] = []
         # The white space before the next words, and the marks that begin there.
         space = ""
@@ -341,16 +335,13 @@ class _Writer:
     def _end_in_table(self, tag: str, node: Any, table: _Table) -> None:
         self._inline.append(" ")
         if tag in CELL_TAGS:
-            rows = next(islice(node.iterancestors(), 1, None), None)
-            is_header = tag == "th" or (rows is not None and rows.tag == "thead")
+            is_header = tag == "th" or node.getparent().getparent().tag == "thead"
             table.add_cell(self._line(), node.get("colspan"), is_header=is_header)
-        elif tag == "caption":
-            self._add_stray()
-        elif tag == "table":
+        elif tag in ("caption", "table"):
+            self.flush()
+        if tag == "table":
             self.table = None
-            self._add_stray()
-            text = table.markdown()
-            if text:
+            if text := table.markdown():
                 self._emit(text)
 
 
