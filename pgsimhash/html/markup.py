@@ -14,7 +14,6 @@ from pgsimhash.html.blocks import CELL_TAGS, HEADING_TAGS, words
 # The body goes on behind </body> and </html> (13.2.6.4.19 and 22), where libxml2 ends the page.
 # Faster than with a flag. What does not end is matched too, so that no part is searched twice.
 _PAGE_END: Final = re.compile(rb"</(?i:body|html)(?:[\s/](?:[^>-]|-(?!->)){0,1000}+)?(>?)")
-_TRAILER: Final = re.compile(rb"(?:</(?i:body|html)\s*+>\s*+)*+")
 # A slash ends no start tag of HTML, so the page goes on behind its own, and what others hide to
 # their end tag, but in drawings.
 _SELF_CLOSED: Final = re.compile(
@@ -84,8 +83,6 @@ def repaired_source(source: bytes) -> bytes:
         source, end = _without_cdata(source, is_xhtml), 0
     if has_slash and not is_xhtml:
         source, end = _opened(source), 0
-    if _TRAILER.fullmatch(source, end):
-        return source
     rest = _PAGE_END.sub(lambda tag: b"" if tag[1] else tag[0], source[end:])
     return b"".join((memoryview(source)[:end], rest)) if end < len(source) else source
 
