@@ -12,21 +12,20 @@
 
 typedef enum { NO_LINK, A_LINK, A_CALL } Link;
 
-/* An element that is open. */
+/* Where a walk is: the innermost block element and the innermost element of any kind. */
 typedef struct {
-    int32_t element, entered; /* the state before it */
+    int32_t element, entered;
     Link in_link;
-    bool in_pre, is_block;
-} Open;
+    bool in_pre, is_block; /* whether the element of any kind is a block element */
+} Place;
 
-/* The state around the next children; `goes_on`: they continue the last text block. */
+/* `open` has the places around this one; `goes_on`: a text continues the last text block. */
 typedef struct {
     Page *page;
     const Tables *tables;
     Buffer open, joined;
-    int32_t element, entered;
-    Link in_link;
-    bool in_pre, goes_on;
+    Place at;
+    bool goes_on;
     Tag tags[TAGS_KEPT];
 } Walk;
 
@@ -52,14 +51,14 @@ static bool add_text(Walk *walk, const uint8_t *text, const uint8_t *end) {
     if (skip_space(text, end) == end) return !walk->goes_on || buffer_add(into, " ", 1);
     if (!walk->goes_on) {
         walk->goes_on = true;
-        if (!buffer_add(&walk->page->owners, &walk->element, sizeof walk->element) ||
+        if (!buffer_add(&walk->page->owners, &walk->at.element, sizeof walk->at.element) ||
             !buffer_add(into, " \0 ", 3))
             return false;
     }
-    Piece piece = {all_block_count(walk->page) - 1, walk->entered};
+    Piece piece = {all_block_count(walk->page) - 1, walk->at.entered};
     if (!buffer_add(&walk->page->pieces, &piece, sizeof piece)) return false;
-    if (!walk->in_link) return add_marking_signs(into, text, end);
-    bool is_call = walk->in_link == A_CALL;
+    if (!walk->at.in_link) return add_marking_signs(into, text, end);
+    bool is_call = walk->at.in_link == A_CALL;
     return buffer_add(into, " \0\0 ", 4) && (!is_call || buffer_add(into, " \0\0\0\0\0 ", 7)) &&
            add_marking_signs(into, text, end) && buffer_add(into, " \0\0\0 ", 5);
 }
@@ -104,13 +103,13 @@ static Status begin(void *state, const Node *node) {
     Walk *walk = state;
     Page *page = walk->page;
     const Tag *tag = tag_of(walk->tags, walk->tables, node);
-    bool is_block = tag->flags & TAG_BLOCK;
-    if (walk->goes_on && ((tag->flags & TAG_EMPTY) || (walk->in_pre && is_block)) &&
+    bool is_block = tag->flags & TAG_BLOCK, in_pre = walk->at.in_pre;
+    if (walk->goes_on && ((tag->flags & TAG_EMPTY) || (in_pre && is_block)) &&
         !buffer_add(&page->text, " ", 1))
         return NO_MEMORY;
-    is_block = is_block && !walk->in_pre;
+    is_block = is_block && !in_pre;
     int32_t count = element_count(page);
-    Element element = {.parent = walk->element, .end = count + 1, .tag = tag->number,
+    Element element = {.parent = walk->at.element, .end = count + 1, .tag = tag->number,
                        .flags = tag->flags};
     Status status = look_at(walk, node, tag, is_block, &element);
     walk->goes_on = walk->goes_on && !is_block;
@@ -118,42 +117,38 @@ static Status begin(void *state, const Node *node) {
         !buffer_add(&page->hidden, &node, sizeof node))
         return NO_MEMORY;
     if (status != DONE) return status;
-    Open open = {walk->element, walk->entered, walk->in_link, walk->in_pre, is_block};
-    walk->entered = entered_count(page);
-    if (!buffer_add(&walk->open, &open, sizeof open) ||
-        !buffer_add(&page->entered, &open.entered, sizeof open.entered) ||
+    if (!buffer_add(&walk->open, &walk->at, sizeof walk->at) ||
+        !buffer_add(&page->entered, &walk->at.entered, sizeof walk->at.entered) ||
         (is_block && !buffer_add(&page->elements, &element, sizeof element)))
         return NO_MEMORY;
-    if (is_block) walk->element = count;
-    if (walk->in_link == NO_LINK && tag->flags & TAG_LINK) status = link_of(node, &walk->in_link);
-    walk->in_pre = walk->in_pre || tag->flags & IS_CODE;
+    walk->at.entered = entered_count(page) - 1;
+    if (is_block) walk->at.element = count;
+    walk->at.is_block = is_block;
+    walk->at.in_pre = in_pre || tag->flags & IS_CODE;
+    if (!walk->at.in_link && tag->flags & TAG_LINK) status = link_of(node, &walk->at.in_link);
     return status == DONE ? read_text(walk, node->children) : status;
 }
 
 /* The last element that was entered ends. */
 static Status end(void *state, const Node *node) {
     Walk *walk = state;
-    walk->open.size -= sizeof(Open);
-    const Open *open = (const Open *)walk->open.data + walk->open.size / sizeof(Open);
-    if (open->is_block) {
+    if (walk->at.is_block) {
         Element *elements = walk->page->elements.data;
-        elements[walk->element].end = element_count(walk->page);
+        elements[walk->at.element].end = element_count(walk->page);
         walk->goes_on = false;
     }
-    walk->element = open->element;
-    walk->entered = open->entered;
-    walk->in_link = open->in_link;
-    walk->in_pre = open->in_pre;
+    walk->open.size -= sizeof(Place);
+    walk->at = ((const Place *)walk->open.data)[walk->open.size / sizeof(Place)];
     /* Each line of code may be an element. */
     bool is_unsupported = false;
-    bool is_line = walk->in_pre && walk->goes_on &&
+    bool is_line = walk->at.in_pre && walk->goes_on &&
                    tag_of(walk->tags, walk->tables, node)->flags & TAG_BLOCK &&
                    element_from(node->children, &is_unsupported) != NULL;
     return !is_line || buffer_add(&walk->page->text, " ", 1) ? DONE : NO_MEMORY;
 }
 
 Status read_outline(Page *page, const Tables *tables, const Node *body) {
-    Walk walk = {.page = page, .tables = tables, .entered = -1};
+    Walk walk = {.page = page, .tables = tables, .at.entered = -1};
     Element whole = {0};
     const uint8_t *unnamed = (const uint8_t *)"";
     int32_t number;

@@ -215,18 +215,14 @@ class _WeighedPage:
         return self._outline.text
 
     def ignored(self, body: HtmlElement) -> Ignored:
-        """Return the parts without shown blocks: the largest elements, and texts and tails."""
-        kept = {body}
+        """Return the elements without shown blocks, and the texts of other blocks."""
+        reached, kept = {body}, {body}
         for piece in self._outline.pieces:
+            _add_with_ancestors(piece.around(), reached)
             if self.shown[piece.block]:
                 _add_with_ancestors(piece.around(), kept)
-        reached, texts, tails = set(kept), set[HtmlElement](), set[HtmlElement]()
-        for piece in self._outline.pieces:
-            if not self.shown[piece.block]:
-                if piece.around() in kept:
-                    (tails if piece.is_tail else texts).add(piece.element)
-                _add_with_ancestors(piece.around(), reached)
-        return Ignored(reached - kept, texts, tails)
+        texts = {piece[1:] for piece in self._outline.pieces if not self.shown[piece.block]}
+        return reached - kept, texts
 
 
 def _show_only_text(page: NativePage | _WeighedPage) -> bool:

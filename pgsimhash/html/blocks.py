@@ -202,12 +202,11 @@ class Piece(NamedTuple):
         return around
 
 
-class Ignored(NamedTuple):
-    """Parts of a tree that are ignored, besides hidden elements and those that are never text."""
+Ignored = tuple[set[HtmlElement], set[tuple[HtmlElement, bool]]]
+"""Elements of a tree that are ignored, with all in them, and the texts (false) and tails of others.
 
-    elements: set[HtmlElement]  # with all their content
-    texts: set[HtmlElement]  # their text before the first child
-    tails: set[HtmlElement]  # their tail
+Hidden elements and those that are never text are ignored too.
+"""
 
 
 @dataclass(slots=True, eq=False)

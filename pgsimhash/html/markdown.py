@@ -70,14 +70,14 @@ def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Eve
     end of the last one that began; a text is empty between blocks, where others may be left out.
     Without ``ignored``, hidden elements and scripts are rendered, too.
     """
-    elements, texts, tails = ignored or Ignored(set(), set(), set())
+    elements, texts = ignored or (set(), set())
     walker = etree.iterwalk(element, events=("start", "end"))
     skipped = None
     for event, node in walker:
         if event == "end":
             if node is not skipped and (flags := EVENT_TAGS[str(node.tag)]):
                 yield "" if flags & _PLAIN else None
-            if node.tail and node is not element and node not in tails:
+            if node.tail and node is not element and (node, True) not in texts:
                 yield node.tail
         elif ignored and (node in elements or node.tag in NEVER_TEXT or is_hidden(node)):
             if node in elements and node.tag in CELL_TAGS:  # those behind it keep their columns
@@ -88,7 +88,7 @@ def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Eve
         else:
             if flags := EVENT_TAGS[str(node.tag)]:
                 yield "" if flags & _PLAIN else (str(node.tag), node)
-            if node.text and node not in texts:
+            if node.text and (node, False) not in texts:
                 yield node.text
 
 
