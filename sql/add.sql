@@ -1,23 +1,5 @@
 -- Adding pages with SQL.
 
--- Decides whether a page is known, and stores it; returns the verdict.
---
--- Decides like the package about single pages with given simhashes.
-CREATE FUNCTION pgsimhash.add_page(
-    url text, simhash bigint, fetched_at timestamptz DEFAULT NULL, run_id bigint DEFAULT NULL,
-    collection text DEFAULT 'default'
-) RETURNS pgsimhash.verdict
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RETURN (
-        SELECT v
-        FROM pgsimhash.add_pages(
-            ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], false, run_id, collection => collection
-        ) AS v
-    );
-END
-$$;
-
 CREATE FUNCTION pgsimhash._record_status(
     url text, fetched_at timestamptz, collection text, is_gone boolean
 ) RETURNS boolean
@@ -108,6 +90,21 @@ BEGIN
     PERFORM pgsimhash._end_runs(own_id, ARRAY[own_run]) WHERE own_run IS NOT NULL;
 END
 $$;
+
+-- Decides whether a page is known, and stores it; returns the verdict.
+--
+-- Decides like the package about single pages with given simhashes.
+CREATE FUNCTION pgsimhash.add_page(
+    url text, simhash bigint, fetched_at timestamptz DEFAULT NULL, run_id bigint DEFAULT NULL,
+    collection text DEFAULT 'default'
+) RETURNS pgsimhash.verdict
+    LANGUAGE sql VOLATILE
+    RETURN (
+        SELECT v
+        FROM pgsimhash.add_pages(
+            ARRAY[url], ARRAY[simhash], ARRAY[fetched_at], false, run_id, collection => collection
+        ) AS v
+    );
 
 -- The verdicts of add_pages, in a dry run.
 CREATE FUNCTION pgsimhash.decide_pages(

@@ -18,8 +18,7 @@ CREATE TYPE pgsimhash._decision AS (
     -- Whether the version was read by other selectors, and whether its bytes are the same.
     selectors_changed boolean, is_reread boolean,
     -- The present version after it: itself, unless it is unchanged.
-    is_stored boolean, present_id bigint, present_digest bigint, present_html bytea,
-    present_selectors integer,
+    is_stored boolean, present_id bigint,
     original_id bigint, original_url text, original_distance integer, reason text, copies integer,
     keep boolean
 );
@@ -74,41 +73,28 @@ CREATE FUNCTION pgsimhash._with_versions(own_id integer, batch pgsimhash._decisi
 RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql STABLE ${by_hash} AS $$
 DECLARE
-    first_id constant bigint := batch[1].page_id;
+    lookup record;
     known record;
     page pgsimhash._decision;
-    before pgsimhash._decision;
 BEGIN
-    FOR known IN
-        SELECT
-            number, u.before_number, v.page_id, v.simhash, v.text_digest, v.html_digest, v.selectors,
-            coalesce(v.first_page, batch[u.first_number].page_id) AS first_page
-        FROM (
-            SELECT
-                d.url, d.ordinality AS number, lag(d.ordinality) OVER same_url AS before_number,
-                min(d.ordinality) FILTER (WHERE d.is_gone IS NULL) OVER same_url AS first_number
-            FROM unnest(batch) WITH ORDINALITY AS d
-            WINDOW same_url AS (PARTITION BY d.url COLLATE "C" ORDER BY d.ordinality)
-        ) AS u
+    FOR lookup IN
+        SELECT d.ordinality AS place, v.*
+        FROM unnest(batch) WITH ORDINALITY AS d
         LEFT JOIN pgsimhash._versions_before(
-            own_id, ARRAY(SELECT d.url FROM unnest(batch) AS d), first_id
-        ) AS v USING (number)
-        ORDER BY number
+            own_id, ARRAY(SELECT d.url FROM unnest(batch) AS d), batch[1].page_id
+        ) AS v ON v.number = d.ordinality
+        ORDER BY d.url COLLATE "C", d.ordinality
     LOOP
-        page := batch[known.number];
-        IF known.before_number IS NOT NULL THEN
-            before := batch[known.before_number];
-            known.page_id := before.present_id;
-            known.simhash := before.simhash;
-            known.text_digest := before.present_digest;
-            known.html_digest := before.present_html;
-            known.selectors := before.present_selectors;
+        -- Later pages at a URL follow the earlier ones.
+        IF (page.url = batch[lookup.place].url) IS NOT TRUE THEN
+            known := lookup;
         END IF;
+        page := batch[lookup.place];
         page.version_id := known.page_id;
         page.version_simhash := known.simhash;
         page.version_digest := known.text_digest;
         page.version_text := coalesce(known.text_digest, known.simhash);
-        page.first_page := CASE WHEN known.page_id IS NOT NULL THEN known.first_page END;
+        page.first_page := known.first_page;
         -- An answer without a page is about the present version, if there is one.
         page.simhash := coalesce(page.simhash, known.simhash);
         page.text := coalesce(page.text_digest, page.simhash);
@@ -126,15 +112,14 @@ BEGIN
         END IF;
         IF page.is_stored THEN
             known.page_id := page.page_id;
+            known.simhash := page.simhash;
             known.text_digest := page.text_digest;
             known.html_digest := page.html_digest;
+            known.first_page := coalesce(known.first_page, page.page_id);
         END IF;
         page.present_id := known.page_id;
-        page.present_digest := known.text_digest;
-        page.present_html := known.html_digest;
-        page.present_selectors := known.selectors;
         page.copies := 0;
-        batch[known.number] := page;
+        batch[lookup.place] := page;
     END LOOP;
     RETURN batch;
 END
