@@ -4,14 +4,10 @@
 CREATE FUNCTION pgsimhash.start_run(
     label text DEFAULT 'SQL', collection text DEFAULT 'default'
 ) RETURNS bigint
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    run_id constant bigint := pgsimhash._draw_run();
-BEGIN
-    INSERT INTO pgsimhash.runs (run_id, collection_id, label)
-    VALUES (run_id, pgsimhash._id_of(collection), coalesce(label, 'SQL'));
-    RETURN run_id;
-END
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    INSERT INTO pgsimhash.runs (collection_id, label)
+    VALUES (pgsimhash._id_of(collection), coalesce(label, 'SQL'))
+    RETURNING run_id;
 $$;
 
 -- Ends a run; a later batch continues it.

@@ -220,8 +220,7 @@ BEGIN
 END
 $$;
 
--- The bits from a page to the present version of the other page that its canonical link names; NULL
--- if that is not stored.
+-- The bits from a page to the other page that its canonical link names; NULL if that is not stored.
 CREATE FUNCTION pgsimhash._canonical_distance(
     own_id integer, url text, simhash bigint, canonical_url text
 ) RETURNS integer
@@ -262,9 +261,7 @@ RETURNS TABLE (
         member.noindex, member.alternates, member.signature_high, member.signature_low
     FROM (
         SELECT
-            p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.features, p.canonical_url,
-            p.tokens, p.noindex, p.alternates, p.signature_high, p.signature_low,
-            coalesce(c.cluster, p.simhash) AS cluster,
+            p.*, coalesce(c.cluster, p.simhash) AS cluster,
             count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
         FROM pgsimhash.pages AS p
         LEFT JOIN ROWS FROM (unnest(simhashes), unnest(clusters)) AS c (simhash, cluster)
@@ -293,8 +290,7 @@ CREATE FUNCTION pgsimhash._first_pages(own_id integer, simhashes bigint[])
     ) AS p;
 $$;
 
--- Adds rows to the saved clusters, the first ones instead of all earlier rows; without pages that
--- were deleted meanwhile.
+-- Adds rows to the saved clusters, the first instead of all earlier ones, without deleted pages.
 CREATE FUNCTION pgsimhash._save_clusters(
     own_id integer, page_ids bigint[], clusters bigint[], canonical boolean[], first boolean
 ) RETURNS void
@@ -403,8 +399,6 @@ BEGIN
             coalesce(sum(p.html_bytes) FILTER (WHERE p.distance IS NOT NULL), 0) AS copy_bytes
         FROM present AS p
         GROUP BY p.host
-    ), largest AS (
-        SELECT c.* FROM counted AS c ORDER BY c.copies DESC, c.pages DESC, c.host LIMIT hosts
     ), causes AS MATERIALIZED (
         SELECT
             c.host, c.cause, count(*) AS copies,
@@ -435,7 +429,7 @@ BEGIN
             ) AS t
         ),
         (
-            SELECT coalesce(json_agg(t ORDER BY t.copies DESC, t.pages DESC, t.host), '[]')
+            SELECT coalesce(json_agg(t), '[]')
             FROM (
                 SELECT
                     l.host, l.pages, l.copies,
@@ -454,7 +448,9 @@ BEGIN
                             LIMIT 4
                         ) AS n
                     ) AS causes
-                FROM largest AS l
+                FROM counted AS l
+                ORDER BY l.copies DESC, l.pages DESC, l.host
+                LIMIT hosts
             ) AS t
         ),
         (SELECT string_agg(int8send(s.simhash), ''::bytea) FROM by_simhash AS s),
