@@ -1,12 +1,10 @@
 -- A batch: its settings, what is near, its lock, its rows, and what its run saw.
 
--- Decides about a batch in order and stores it. pages is an array of objects with the fields of
--- _decision and columns of pages; options has settings of all pages. The decisions have the numbers of
--- their pages.
+-- Decides about a batch in order and stores it. pages has objects with fields of _decision and columns
+-- of pages; options has settings of all pages. Decisions have the numbers of their pages.
 --
--- Near simhashes are looked up before the lock. A dry run locks and stores nothing. If
--- the pages have ids, they are evaluated as if they had arrived with these ids, nothing is locked,
--- and each gets its own row.
+-- Near simhashes are looked up before the lock. A dry run locks and stores nothing. Pages with ids are
+-- decided as if they had arrived with them: nothing is locked, and each gets its own row.
 CREATE FUNCTION pgsimhash._add_batch(
     collection text, own_id integer, pages json, options jsonb, dry_run boolean,
     run_id bigint DEFAULT NULL, label text DEFAULT NULL
@@ -175,9 +173,8 @@ BEGIN
 END
 $$;
 
--- The newest page of each collection, 0 if it has none, and the stored simhashes near those of a
--- batch, each within its own distance. A function and a loop, so that few variables go to the node of
--- the pages.
+-- The newest page of each collection or 0, and the stored simhashes near those of a batch, each within
+-- its own distance. A function and a loop, so that few variables go to the node of the pages.
 CREATE FUNCTION pgsimhash._near_pairs(
     own_id integer, compared integer[], batch pgsimhash._decision[],
     OUT newest_pages bigint[], OUT pairs pgsimhash._near_pair[]
@@ -215,11 +212,10 @@ BEGIN
 END
 $$;
 
--- Locks the compared collections: from here on nobody else adds pages. Page ids are assigned under
--- the lock, so ids above the newest ones are those of pages that arrived after the lookup. Returns the
--- newest id, and those of their simhashes that are near the batch. The order requires the primary key,
--- because a generic plan expects a third of the collection and would read the narrowest index from end
--- to end.
+-- Locks the compared collections: from here on nobody else adds pages. Ids are assigned under the lock,
+-- so pages with ids above the newest ones arrived after the lookup. Returns the newest id, and those of
+-- their simhashes that are near the batch. The order requires the primary key: a generic plan expects a
+-- third of the collection, and would read the narrowest index from end to end.
 CREATE FUNCTION pgsimhash._lock_compared(
     collection text, own_id integer, compared integer[], newest_pages bigint[],
     batch pgsimhash._decision[], OUT newest bigint, OUT near pgsimhash._near_pair[]

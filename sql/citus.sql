@@ -9,8 +9,7 @@
 -- - It forwards SET LOCAL, not set_config() (_lock_collections, _collection). now() is that of the node.
 -- - It commits pages on their node first, so after a crash it may have forgotten which ids it drew, and
 --   it starts the sequences of workers above 2 ^ 48 (_with_ids).
--- Its catalogue is read by status, which it alone can give sizes, and by deployed.sql: a second
--- statement would take another round trip.
+-- Its catalogue is read by status, to which it alone gives sizes, and by deployed.sql, in one statement.
 
 -- Pinned, independent of the deployer's search_path.
 SET LOCAL search_path = pg_catalog, pg_temp;

@@ -61,8 +61,7 @@ BEGIN
 END
 $$;
 
--- Locks a collection against other writers until the transaction ends, and returns its id; lookups
--- continue.
+-- Locks a collection against other writers until the transaction ends; returns its id.
 --
 -- A transaction that first writes your own rows must call this before add_page.
 CREATE FUNCTION pgsimhash.lock_collection(collection text DEFAULT 'default') RETURNS integer
@@ -134,8 +133,7 @@ CREATE FUNCTION pgsimhash._collection_names(own_id integer) RETURNS SETOF text
     ORDER BY c.name;
 $$;
 
--- Creates a collection for simhashes of a scheme, any name of your own, unless it exists; returns its
--- id.
+-- Creates a collection for simhashes of a scheme, any name of yours, unless it exists; returns its id.
 CREATE FUNCTION pgsimhash.create_collection(
     name text, scheme text, distance integer DEFAULT NULL, keep_markdown boolean DEFAULT NULL,
     normalize_urls boolean DEFAULT NULL
@@ -231,9 +229,8 @@ $$;
 -- have no advisory lock. Deletions wait for them without theirs, so that writers go on. A negative key
 -- marks a rebuild.
 --
--- lock_timeout limits the whole wait. After 5 s, longer than the detection of deadlocks takes, there
--- is an error if it is for a rebuild, else a warning. SET LOCAL, unlike set_config(), also reaches the
--- node of the row.
+-- lock_timeout limits the whole wait. After 5 s, longer than a deadlock stays undetected, a rebuild is
+-- an error, and others get a warning. SET LOCAL, unlike set_config(), also reaches the node of the row.
 CREATE FUNCTION pgsimhash._lock_collections(collection_ids integer[], strength integer)
 RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

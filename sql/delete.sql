@@ -37,9 +37,8 @@ BEGIN
 END
 $$;
 
--- Pages are deleted under the collection's lock, so a writer decides before or after, not in
--- between. With seen_befores, one for each page, pages seen since then stay. URLs are gone, or
--- reverted to an earlier version.
+-- Pages are deleted under the collection's lock, so a writer decides before or after. Pages seen since
+-- their time in seen_befores stay. URLs are gone, or reverted to an earlier version.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
@@ -362,9 +361,8 @@ $$;
 
 -- Deletes the next pages of a URL, of a host or of a run, those of a run by their ids, so that nothing
 -- is read twice; of a host in the order of the index. last_page is NULL at the end. What a run saw is
--- forgotten first. A batch of a run also forgets the archives, because it is unknown which of their
--- records the run stored; files with one page have its page_id. The run's writer may continue
--- meanwhile.
+-- forgotten first, and so are archives, because it is unknown which of their records the run stored;
+-- files with one page have its page_id. The run's writer may continue meanwhile.
 CREATE FUNCTION pgsimhash._delete_batch(
     collection text, url text, host text, run_id bigint, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
@@ -438,8 +436,7 @@ RETURNS bigint
     SELECT coalesce((pgsimhash._delete_batch(collection, url, NULL, NULL, 0, NULL)).pages, 0);
 $$;
 
--- Deletes all pages of a host, without its subdomains, like delete_page; returns the number of
--- versions.
+-- Deletes all pages of a host, without its subdomains; returns the number of versions.
 CREATE FUNCTION pgsimhash.delete_host(host text, collection text DEFAULT 'default')
 RETURNS bigint
     LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$

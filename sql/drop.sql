@@ -1,6 +1,5 @@
--- Drops the tables, types and functions whose names match deployed.names.
--- Objects that you created in the schema stay, and so does Alembic's version table. If one of them
--- depends on a dropped object, nothing is dropped.
+-- Drops the tables, types and functions whose names match deployed.names, not Alembic's version table
+-- and objects of yours. If one of those depends on a dropped object, nothing is dropped.
 DO $$
 DECLARE
     home constant oid := 'pgsimhash'::regnamespace;

@@ -1,5 +1,4 @@
--- Lookups of simhashes. As in tables.sql, the part of a permutation is deployed for each of the
--- layout's.
+-- Lookups of simhashes. As in tables.sql, parts are deployed for each permutation of the layout.
 
 -- The layout of the prefix columns.
 CREATE FUNCTION pgsimhash.layout() RETURNS text
@@ -73,8 +72,7 @@ BEGIN
 END
 $$;
 
--- Every simhash of the collection within a distance, by default the collection's, with its
--- distance.
+-- Every simhash within a distance, by default the collection's, with its distance.
 --
 -- Without a search_path, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash.find(
@@ -105,8 +103,7 @@ CREATE FUNCTION pgsimhash.has_near(
 
 -- How many prefix bits a probe of each permutation may flip.
 --
--- The radii of all distances, -1 for a permutation that is not probed. Not STRICT, so that
--- PostgreSQL inlines it.
+-- It is -1 for a permutation that is not probed. Not STRICT, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE distance

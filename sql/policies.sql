@@ -114,9 +114,8 @@ CREATE FUNCTION pgsimhash._selectors_digest(content text, ignore text) RETURNS i
         ))::bit(32)::bigint & 2147483647
     )::integer END;
 
--- The answer of should_fetch, the validators of the present version for a conditional request, and
--- the address by which the answer holds for other URLs: NULL without ignored parameters, or if the URL
--- is a sample of them.
+-- The answer of should_fetch, the validators for a conditional request, and the address by which the
+-- answer holds for other URLs: NULL without ignored parameters, or if the URL is a sample of them.
 CREATE FUNCTION pgsimhash.fetch_conditions(
     url text, older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS TABLE (is_due boolean, etag text, last_modified text, address text)
@@ -273,8 +272,7 @@ CREATE FUNCTION pgsimhash.should_fetch(
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (SELECT c.is_due FROM pgsimhash.fetch_conditions(url, older_than, collection) AS c);
 
--- The answers of should_fetch for many URLs, in order; of several with one address, only the first is
--- fetched.
+-- The answers of should_fetch for many URLs, in order; of those with one address, the first is fetched.
 CREATE FUNCTION pgsimhash.should_fetch_many(
     urls text[], older_than interval DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS TABLE (is_due boolean, url text)

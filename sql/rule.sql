@@ -156,9 +156,8 @@ BEGIN
 END
 $$;
 
--- The batch with the originals that marks and canonical links name. A page marked as same is the
--- original at any distance, if it was stored before this one; of several the earliest. Otherwise
--- the canonical page is.
+-- The batch with the originals that marks and canonical links name. The original is at any distance
+-- the earliest page marked as same that was stored before this one, else the canonical page.
 CREATE FUNCTION pgsimhash._with_marked_originals(own_id integer, batch pgsimhash._decision[])
 RETURNS pgsimhash._decision[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -510,8 +509,7 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT n.distance, u.ordinality, p.page_id, p.url, p.html_digest
         FROM unnest(g.numbers) AS u (ordinality)
-        -- The nearest come first, so a limit spares the others. A join would read the whole batch for
-        -- each page.
+        -- The nearest come first, so a limit spares the others; a join would read the whole batch.
         CROSS JOIN LATERAL (SELECT (batch[u.ordinality]).*) AS p
         CROSS JOIN LATERAL (
             SELECT pgsimhash.hamming_distance(p.simhash, q.simhash) AS distance

@@ -56,8 +56,7 @@ CREATE FUNCTION pgsimhash.near_pages(
         );
     END;
 
--- Every page within a distance of a simhash, by default the collection's; present versions, nearest
--- first.
+-- The present versions within a distance of a simhash, by default the collection's, nearest first.
 CREATE FUNCTION pgsimhash.near_pages(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page

@@ -95,10 +95,9 @@ BEGIN
 END
 $$;
 
--- The same as verified in pgsimhash/hashing/signature.py, with the same numbers: the lowest 7 of
--- the 128 bits are a size, the next one marks plain texts, the others estimate the share of common
--- features. Not STRICT, so that PostgreSQL inlines it; a page without a signature confirms every
--- match.
+-- The same as verified in pgsimhash/hashing/signature.py, with the same numbers: the lowest 7 of the
+-- 128 bits are a size, the next one marks plain texts, the others estimate the share of common features.
+-- Without a signature, every match is confirmed. Not STRICT, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
