@@ -47,7 +47,6 @@ def clusters(
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; the connection must be in a transaction."""
     simhashes = calls.simhashes()
-    simhashes.sort()
     pairs = stream_pairs(simhashes, distance, progress=progress)
     roots = cluster_simhashes(simhashes, pairs, linkage, distance)
     marks = calls.records("marks", Mark)

@@ -38,11 +38,10 @@ from pgsimhash.store.session import Session
 _TOO_SHORT: Final = frozenset(
     {"policy", "too_short", "cut_short", "error_page", "blocked", "needs_script"}
 )
-# The fields of a record that ``_add_batch`` reads under their names.
+# The fields of a record, of which a status has some, that ``_add_batch`` reads under their names.
 _SENT: Final = tuple(
     each.name for each in fields(PageRecord) if each.name not in ("signature", *UNSTORED)
 )
-_SENT_OF_STATUS: Final = ("url", "is_gone", "fetched_at", "etag", "last_modified")
 # Their forms in JSON, if they have another one.
 _FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("simhash", *BITS_64), to_bigint),
@@ -68,6 +67,7 @@ class Run:
     """The run of batches that follow one another; without a label, they belong to no run."""
 
     label: str | None
+    is_dry: bool = False  # decided, but not stored
     run_id: int | None = None  # None before the first batch
     pages: int = 0  # including the last batch
     # The verdicts of a batch whose commit is in doubt.
@@ -118,8 +118,9 @@ class Ingest:
         # that failed here.
         is_callers = run is not None and not connections.owned
         with nullcontext() if is_callers else suppress(PgsimhashError):
-            may_end = connections.in_transaction() or not self._session.is_in_callers_transaction()
-            if run_ids and may_end:
+            if run_ids and (
+                connections.in_transaction() or not self._session.is_in_callers_transaction()
+            ):
                 self._session.retry(end)
 
     def see(self, calls: Calls, page_ids: list[int]) -> None:
@@ -134,7 +135,7 @@ class Ingest:
         self, items: Sequence[Item], options: MatchOptions, *, dry_run: bool = False
     ) -> list[Verdict]:
         """Return the verdict of each item, stored in one transaction unless it is a dry run."""
-        with nullcontext() if dry_run else self._idle_run() as run:
+        with nullcontext(Run(None, is_dry=True)) if dry_run else self._idle_run() as run:
             return self._verdicts(items, options, run)
 
     def decide_each(
@@ -156,7 +157,7 @@ class Ingest:
         sent_options(self._session.collection, options)
         if batch_size is not None:
             check_number("batch_size", batch_size)
-        own = None if dry_run or self._label is not None else Run(label)
+        own = Run(None, is_dry=True) if dry_run else Run(label) if self._label is None else None
         rest = iter(items)
         in_transaction = self._session.connections.in_transaction
 
@@ -166,13 +167,13 @@ class Ingest:
                 batch = next_batch(rest, batch_size or (1 if in_callers else size))
                 if not batch:
                     break
-                with nullcontext(own) if dry_run or own else self._idle_run() as run:
+                with nullcontext(own) if own else self._idle_run() as run:
                     decided = self._verdicts(batch, options, run)
-                    identity = None if run is None else (run.run_id, run.pages)
+                    stored = run.run_id, run.pages
                 may_end = in_callers and in_transaction()
                 for number, verdict in enumerate(decided, 1):
                     is_last = number == len(decided)
-                    if may_end and is_last and number > 1 and not self._is_kept(identity, decided):
+                    if may_end and is_last and number > 1 and not self._is_kept(*stored, decided):
                         raise _ended("a savepoint was rolled back in the middle", decided)
                     yield verdict
                     if may_end and not is_last and not in_transaction():
@@ -195,39 +196,36 @@ class Ingest:
         finally:
             idle.append(run)
 
-    def _verdicts(
-        self, items: Sequence[Item], options: MatchOptions, run: Run | None
-    ) -> list[Verdict]:
+    def _verdicts(self, items: Sequence[Item], options: MatchOptions, run: Run) -> list[Verdict]:
         """Return a verdict for each item; retries are safe, because the batch is stored once."""
-        if run is not None:
-            run.unsure = None
+        run.unsure = None
         verdicts = self._session.attempt(
-            "decide" if run is None else "ingest",
+            "decide" if run.is_dry else "ingest",
             len(items),
             lambda: self._in_transaction(items, options, run),
             lambda decided: Counter(each.kind for each in decided),
-            lambda: None if run is None else run.run_id,
+            lambda: run.run_id,
         )
         records = sum(each.kind not in ("too_short", "failed") for each in verdicts)
         name = self._session.collection.name
         logger.debug(
             "%d pages %s %r, %d without a simhash", records,
-            "compared with" if run is None else "stored in", name, len(items) - records,
-            extra={"collection": name, "run_id": None if run is None else run.run_id},
+            "compared with" if run.is_dry else "stored in", name, len(items) - records,
+            extra={"collection": name, "run_id": run.run_id},
         )  # fmt: skip
         return verdicts
 
     def _in_transaction(
-        self, items: Sequence[Item], options: MatchOptions, run: Run | None
+        self, items: Sequence[Item], options: MatchOptions, run: Run
     ) -> list[Verdict]:
-        """Decide about one batch in one transaction, and store it if it has a run."""
+        """Decide about one batch in one transaction, and store it unless the run is dry."""
         failures = [item for item in items if isinstance(item, PageFailure)]
         cut_short = sum(item.reason == "cut_short" for item in failures)
         if len(failures) == len(items) and not cut_short:
             return list(map(_verdict_of_failure, failures))
         session = self._session
-        with session.calls_to_read() if run is None else session.calls_to_write() as calls:
-            if run is not None and run.unsure is not None:
+        with session.calls_to_read() if run.is_dry else session.calls_to_write() as calls:
+            if run.unsure is not None:
                 # A server process that is still committing the batch holds this lock.
                 calls.lock()
                 if _is_stored(calls, run.run_id, run.pages, run.unsure):
@@ -236,19 +234,19 @@ class Ingest:
             if calls.collection.normalize_urls:
                 items = list(map(with_normalized_url, items))
             verdicts = add_batch(calls, items, options, run)
-            if run is not None:
+            if not run.is_dry:
                 content_missing = sum(each.content_missing for each in verdicts)
                 if run.label is not None and content_missing + cut_short:
                     _count_cuts(calls, run, content_missing, cut_short)
                 run.unsure = verdicts
         return verdicts
 
-    def _is_kept(self, run: tuple[int | None, int] | None, verdicts: list[Verdict]) -> bool:
+    def _is_kept(self, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
         """Return whether a batch is still stored in the caller's transaction."""
-        if run is None or not any(each.page_id for each in verdicts):
+        if not any(each.page_id for each in verdicts):
             return True
         with self._session.calls_to_read() as calls:
-            return _is_stored(calls, *run, verdicts)
+            return _is_stored(calls, run_id, run_pages, verdicts)
 
 
 def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
@@ -270,10 +268,10 @@ def add_batch(
     calls: Calls,
     items: Sequence[Item],
     options: MatchOptions,
-    run: Run | None,
+    run: Run,
     own_values: Sequence[dict[str, Any]] = (),
 ) -> list[Verdict]:
-    """Decide about items, and with a run store them in the connection's present transaction.
+    """Decide about items, and store them in the connection's present transaction.
 
     ``_add_batch`` in sql/batch.sql first looks up near simhashes. Then it locks the compared
     collections until the transaction ends, and compares only the pages that other writers added
@@ -291,7 +289,7 @@ def add_batch(
     ]
     rows: list[dict[str, Any]] = []
     if pages:
-        if run is not None and run.label is not None:
+        if run.label is not None:
             run.draw_id(calls)
         rows = calls.fetch(
             "add_batch",
@@ -299,9 +297,9 @@ def add_batch(
             columns=_DECIDED,
             pages=json.dumps(pages, ensure_ascii=False),
             options=json.dumps(sent),
-            dry_run=run is None,
-            run_id=None if run is None else run.run_id,
-            label=None if run is None else run.label,
+            dry_run=run.is_dry,
+            run_id=run.run_id,
+            label=run.label,
         )
     decisions = {row.pop("number"): row for row in rows}
     numbers = count(1)
@@ -312,7 +310,7 @@ def add_batch(
             continue
         decision = decisions[next(numbers)]
         run_pages = decision.pop("run_pages")
-        if run is not None and run_pages is not None:
+        if run_pages is not None:
             run.pages = run_pages
         has_page = decision["kind"] != "too_short" and isinstance(item, PageRecord)
         shown = _SHOWN if has_page else ("url",)
@@ -358,8 +356,8 @@ def _verdict_of_failure(item: PageFailure) -> Verdict:
 def _sent(collection: Collection, item: PageRecord | PageStatus, number: int) -> dict[str, Any]:
     """Return a page as ``_add_batch`` reads it; None is omitted."""
     page: dict[str, Any] = {"number": number}
-    for name in _SENT if isinstance(item, PageRecord) else _SENT_OF_STATUS:
-        if (value := getattr(item, name)) is not None:
+    for name in (*_SENT, "is_gone"):
+        if (value := getattr(item, name, None)) is not None:
             page[name] = _FORMS[name](value) if name in _FORMS else value
     if isinstance(item, PageRecord):
         if item.signature is not None:

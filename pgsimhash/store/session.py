@@ -51,17 +51,6 @@ class Session:
     """The attempts and transactions of a store, each on a connection checked out for it.
 
     ``collection`` is its row as last read; at the next call, another one may have its name.
-
-    ============================= ================ ====================== =========================
-    for a block                   yields           transaction            row of the collection
-    ============================= ================ ====================== =========================
-    ``connection_to_read``        a connection     only the caller's      as last read
-    ``connection_in_transaction`` a connection     one                    as last read
-    ``calls_by_name``             :class:`Calls`   only the caller's      named by each statement
-    ``calls_to_read``             :class:`Calls`   only the caller's, or  read before the block,
-                                                   ``one_transaction``    must exist after it
-    ``calls_to_write``            :class:`Calls`   one                    read before the block
-    ============================= ================ ====================== =========================
     """
 
     def __init__(
@@ -145,18 +134,15 @@ class Session:
             except PgsimhashError as error:
                 # Time spent before the fault, as for a lock, does not count.
                 latest = time.monotonic() + self._retry_seconds if latest is None else latest
-                if not self._may_retry(error) or time.monotonic() >= latest:
+                # The store has logged in before: a refusal may end, as with too many connections.
+                is_lost = error.reason in ("connection_lost", "no_server", "login_refused")
+                may_pass = is_lost or isinstance(error.__cause__, _ABORTED)
+                if not self.connections.owned or not may_pass or time.monotonic() >= latest:
                     raise
                 collection = {"collection": self.collection.name}
                 logger.warning("trying again: %s", error, extra=collection)
             self.connections.pause(random.uniform(pause / 2, pause))  # noqa: S311
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _may_retry(self, error: PgsimhashError) -> bool:
-        """Return whether nothing was committed, and the fault may be transient."""
-        # The store has logged in before, so a refusal may end, as with too many connections.
-        is_lost = error.reason in ("connection_lost", "no_server", "login_refused")
-        return self.connections.owned and (is_lost or isinstance(error.__cause__, _ABORTED))
 
     def is_in_callers_transaction(self) -> bool:
         """Return whether writes belong to a transaction that the caller ends."""
@@ -264,22 +250,21 @@ def retried(method: Callable[_P, _T]) -> Callable[_P, _T]:
     return call
 
 
-def lookup(found: Callable[[Any], int]) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def lookup(method: Callable[_P, _T]) -> Callable[_P, _T]:
     """Decorate a method of a store that looks up one page or simhash: each call is an attempt."""
 
-    def decorate(method: Callable[_P, _T]) -> Callable[_P, _T]:
-        @wraps(method)
-        def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
-            store: Any = arguments[0]
-            session: Session = store._session
-            look_up = partial(method, *arguments, **options)
-            return session.attempt(
-                method.__name__, 1, look_up, lambda answer: {"found": found(answer)}
-            )
+    @wraps(method)
+    def call(*arguments: _P.args, **options: _P.kwargs) -> _T:
+        store: Any = arguments[0]
+        session: Session = store._session
+        look_up = partial(method, *arguments, **options)
+        return session.attempt(method.__name__, 1, look_up, _found)
 
-        return call
+    return call
 
-    return decorate
+
+def _found(answer: object) -> dict[str, int]:
+    return {"found": len(answer) if isinstance(answer, list) else int(bool(answer))}
 
 
 @contextmanager

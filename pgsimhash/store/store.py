@@ -102,7 +102,7 @@ class Store(Maintenance):
         """
         self.__exit__()
 
-    @lookup(len)
+    @lookup
     def find(
         self,
         simhash: int,
@@ -125,7 +125,7 @@ class Store(Maintenance):
         """
         return self._near(Match, check_simhash(simhash), distance, limit, signature)
 
-    @lookup(len)
+    @lookup
     def near_pages(
         self,
         page: str | int,
@@ -203,14 +203,14 @@ class Store(Maintenance):
             "find_many", len(queries), find, lambda matches: {"found": len(matches.queries)}
         )
 
-    @lookup(int)
+    @lookup
     def has_near(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         asked: dict[str, Any] = {"simhashes": [to_bigint(simhash)], "distance": distance}
         with self._session.calls_by_name(distance) as calls:
             return bool(calls.fetch("matches", **asked, only_one=True))
 
-    @lookup(lambda page: int(page is not None))
+    @lookup
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is unknown."""
         urls = [self.collection.page_url(url)]
