@@ -11,8 +11,7 @@ In a revision::
         pgsimhash.alembic.downgrade(op)
 
 Both run on your connection and in your transaction, or write to the script of ``--sql``. The schema
-records its own revision, as with ``pgsimhash migrate``; your ``alembic_version`` does not contain
-it.
+records its own revision, as with ``pgsimhash migrate``, apart from your ``alembic_version``.
 
 For your own tables there are :func:`add_simhash` and :func:`drop_simhash`.
 """

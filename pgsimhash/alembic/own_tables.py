@@ -35,8 +35,7 @@ def add_simhash(
         layout: the layout of the prefix columns.
         schema: the table's schema; None means the first of the search_path.
         nullable: whether rows may have no simhash. It must be true if the table has rows.
-        indexes: whether to create the indexes. Without, create them by ``op.create_index``, for
-            example concurrently.
+        indexes: whether to create the indexes; else do so by ``op.create_index``, concurrently.
     """
     added, impl = _columns(op, table, column, layout, schema, nullable), op.get_context().impl
     # It does not double percent signs; DDL does so where the driver needs it.

@@ -333,8 +333,7 @@ class CollectionStatus(JsonRecord):
 
     ``last_write`` is the latest time at which a page was fetched or seen, or a run wrote a batch;
     ``last_write_age`` is how long ago that is by the server's clock. Both are None without any;
-    comparisons ignore the age. ``content_missing`` and ``cut_short`` are those of the last run, see
-    :class:`RunRecord`.
+    comparisons ignore the age. ``content_missing`` and ``cut_short`` are those of the last run.
     """
 
     _computed = ("duplicate_percent",)

@@ -152,8 +152,7 @@ def cluster_simhashes(
 ) -> NDArray[np.uint64]:
     """Return for each of the ascending, distinct simhashes the smallest of its cluster.
 
-    Memory is linear in the number of simhashes for ``single`` linkage; ``complete`` linkage also
-    keeps all pairs.
+    Memory is linear in the number of simhashes; ``complete`` linkage also keeps all pairs.
     """
     check_linkage(linkage)
     if linkage == "single":

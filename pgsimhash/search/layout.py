@@ -153,8 +153,7 @@ class Layout:
         blocks = len(self.widths)
         least, more = divmod(distance, blocks)
         if self.inner:
-            # `first`: differing bits in the best block; the best inner block has its share of the
-            # rest.
+            # `first`: differing bits in the best block; the best inner block shares the rest.
             radius = max(first + (distance - first) // self.inner for first in range(least + 1))
         elif self.leading > 1:
             radius = self.leading * least + max(0, self.leading - (blocks - more))

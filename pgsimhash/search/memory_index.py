@@ -32,8 +32,7 @@ _Table = tuple[Permutation, _Simhashes, NDArray[np.uint32]]
 class BlockIndex:
     """An index of known simhashes, for lookups of any distance up to 12 bits.
 
-    It takes 8 bytes a simhash for each of three permutations (four if it is small), plus at most
-    32 MB.
+    It takes 8 bytes a simhash for each of three permutations (four if small), and up to 32 MB.
     """
 
     def __init__(self, simhashes: _Simhashes) -> None:

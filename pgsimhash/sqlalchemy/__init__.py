@@ -169,8 +169,7 @@ def near_pages(
 
     Its columns are ``url``, ``distance``, ``simhash``, ``title``, ``fetched_at`` and ``page_id``.
 
-    ``page`` is a URL or a simhash, or an expression of either. The other arguments are those of
-    :func:`find`.
+    ``page`` is a URL or a simhash, or an expression of either; the rest is that of :func:`find`.
     """
     query = sa.literal(page, Text()) if isinstance(page, str) else as_simhash(page)
     columns = ("url", "distance", "simhash", "title", "fetched_at", "page_id")

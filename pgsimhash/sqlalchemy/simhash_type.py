@@ -92,9 +92,8 @@ class SIMHASH(TypeDecorator[int]):
 
     Without a ``layout``, such as "22+21+21", ``within`` cannot search it. With one, its table gets
     a generated column such as ``<name>_prefix_63_42`` for each permutation of the layout, an index
-    on the simhash, and one on each prefix together with the simhash. The naming convention of the
-    metadata names them, by default ``ix_<table>_<name>_prefix_63_42``. No object of the ORM loads
-    the prefixes.
+    on the simhash, and one on each prefix with the simhash. The naming convention of the metadata
+    names them, by default ``ix_<table>_<name>_prefix_63_42``. The ORM does not load the prefixes.
     """
 
     impl = BigInteger

@@ -101,9 +101,8 @@ async def connect_async(
     ``where`` is a DSN or a URL; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``; or
     SQLAlchemy's ``AsyncEngine``, ``AsyncConnection`` or ``AsyncSession`` with psycopg 3.
 
-    With ``page_seconds`` or ``page_memory``, processes read the pages. A page that takes longer, or
-    more bytes of memory (on Linux), fails. Without them, threads read the pages, which cannot be
-    interrupted.
+    With ``page_seconds`` or ``page_memory``, processes read the pages; one that takes longer, or
+    more bytes of memory (on Linux), fails. Otherwise threads do, which cannot be interrupted.
     """
     reader = PageReader(page_seconds, page_memory)
     connect = partial(open_deployed, schema=options.get("schema"), asynchronous=True)
@@ -174,8 +173,7 @@ class AsyncStore:
 
     Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
     DSN, a connection or a session, calls wait for one another. If the store commits, concurrent
-    calls of :meth:`ingest` and :meth:`add_page` share a transaction. A page whose task is cancelled
-    may be stored.
+    :meth:`ingest` and :meth:`add_page` share a transaction; a cancelled one may be stored.
     """
 
     def __init__(self, store: _GreenletStore, reader: PageReader) -> None:

@@ -126,8 +126,7 @@ def _check_record(record: PageRecord) -> None:
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     """Return the next items in order; an empty list at the end.
 
-    A batch ends at ``size`` items, at :data:`BATCH_BYTES` of text, with the first item after two
-    seconds, or with a pause.
+    It ends at ``size`` items or :data:`BATCH_BYTES` of text, after two seconds, or with a pause.
     """
     batch: list[Item] = []
     started, text = time.monotonic(), 0

@@ -6,8 +6,7 @@ into the connected parts of the confirmed ones.
 A ``same`` mark joins the clusters of its two pages, with ``complete`` linkage too. Then
 ``different`` marks split clusters. Each marked page, in the order of page ids, goes to the nearest
 part without a page that it differs from, or begins a part. Every other page follows the nearest
-marked page; among equals the one stored first. Pages that ``same`` marks join within the cluster
-stay together.
+marked page; among equals the one stored first. Pages that ``same`` marks join stay together.
 """
 
 from array import array

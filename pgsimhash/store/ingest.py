@@ -114,8 +114,7 @@ class Ingest:
             with self._session.calls_to_write() as calls:
                 calls.fetch("end_runs", run_ids=run_ids)
 
-        # Without it, the run only counts as unfinished. But a caller must not commit a transaction
-        # that failed here.
+        # Without it, the run counts as unfinished. But callers must not commit what failed here.
         is_callers = run is not None and not connections.owned
         with nullcontext() if is_callers else suppress(PgsimhashError):
             if run_ids and (

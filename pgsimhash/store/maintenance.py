@@ -141,9 +141,8 @@ class Maintenance(Rebuilding):
     def mark(self, a: str, b: str, *, same: bool) -> None:
         """Mark the pages at two URLs as same (must-link) or different (cannot-link).
 
-        It replaces an earlier mark of the pair. The two pages are decided again in the same
-        transaction, by the policies; copies of them still point to them. Marks that contradict
-        others are refused.
+        It replaces an earlier mark of the pair. The two pages are decided again in the transaction,
+        by the policies; copies of them still point to them. Contradictory marks are refused.
 
         Raises:
             NotFoundError: one of the URLs is unknown.

@@ -137,16 +137,14 @@ class Store(Maintenance):
     ) -> list[NearPage]:
         """Return every page whose present version is within ``distance`` bits, nearest first.
 
-        Unlike :meth:`find` it returns each page that shares a simhash. The search is exact. It
-        ignores marks.
+        Unlike :meth:`find` it returns each page that shares a simhash. It ignores marks.
 
         Args:
             page: the URL of a stored page, which is not part of the result; or a simhash.
             distance: the largest number of differing bits; by default the collection's.
             limit: the maximum number of pages: the nearest, of equally near ones the earliest.
             verify: whether to omit matches with a different signature.
-            signature: the signature that belongs to a simhash; without it, matches of a simhash are
-                not verified.
+            signature: that of a simhash, whose matches are not verified without it.
 
         Raises:
             NotFoundError: the URL is unknown.
@@ -179,8 +177,7 @@ class Store(Maintenance):
     def find_many(self, simhashes: Iterable[SupportsIndex], distance: int | None = None) -> Matches:
         """Return the matches of many simhashes, by query, nearest first.
 
-        ``simhashes`` is an array, a column of a data frame, or integers. It is several times as
-        fast as one by one.
+        ``simhashes`` is an array, a column of a data frame, or integers; faster than one by one.
         """
         import numpy as np
 
@@ -223,8 +220,7 @@ class Store(Maintenance):
 
         ``older_than`` says how long ago, by default the ``refetch_after`` of the page's policy; 0
         means always. With neither, a known page is not fetched again. A page that was found gone
-        was seen then. A URL that redirects is also answered as the pages to which it leads, see
-        :meth:`add_redirects`.
+        was seen then. A URL of :meth:`add_redirects` is also answered as the pages where it leads.
         """
         return bool(self._fetch_conditions("should_fetch", url, older_than)[0])
 
@@ -361,8 +357,7 @@ class Store(Maintenance):
         """Ingest a stream of pages and yield a verdict for each, in order.
 
         It is lazy: pages are read, stored and released in batches while you consume the verdicts,
-        so memory does not grow with their number. A page that fails gets a verdict too, and the
-        rest continues.
+        so memory does not grow with their number. A page that fails gets a verdict too.
 
         A batch is stored as a whole before its first verdict. If the store commits, a batch is one
         transaction of 256 pages, 64 MB of text or two seconds; if you stop within it, pages are
@@ -507,8 +502,7 @@ class Store(Maintenance):
     ) -> Iterator[Verdict]:
         """Add ``(url, simhash)`` pairs; :meth:`ingest_many` without the reading.
 
-        If the store commits, a batch has 1,000 pairs. An invalid pair gets a verdict ``failed``,
-        and the rest continues.
+        If the store commits, a batch has 1,000 pairs. An invalid pair gets a verdict ``failed``.
         """
         check_type(pages, Iterable, "pages are an iterable of pairs")
         return self._ingest.decide_each(
