@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pgsimhash import AsyncStore, analysis, connect, connect_async
-from pgsimhash.db.connection import open_connection
+from pgsimhash.db.connections import open_connection
 from pgsimhash.schema import migrate
 from pgsimhash.search.layout import get_layout
 

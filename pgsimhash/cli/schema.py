@@ -62,7 +62,7 @@ def migrate(
     schema's --layout. --downgrade asks first, or needs --yes without a terminal.
     """
     # Alembic is slow to import, and only this command needs it.
-    from pgsimhash.db.connection import open_connection
+    from pgsimhash.db.connections import open_connection
     from pgsimhash.db.dsn import resolve_dsn
     from pgsimhash.schema import migrate as migrations
     from pgsimhash.schema.deployed import create_roles, describe, schema_revision

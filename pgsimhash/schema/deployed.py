@@ -8,7 +8,7 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 
-from pgsimhash.db.connection import open_connection, unsuitable
+from pgsimhash.db.connections import open_connection, unsuitable
 from pgsimhash.db.dsn import EMBEDDED, configured_dsn, resolve_dsn
 from pgsimhash.db.schema_names import (
     REVISION,

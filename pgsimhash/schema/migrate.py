@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, sele
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
-from pgsimhash.db.connection import open_connection
+from pgsimhash.db.connections import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
 from pgsimhash.db.server_errors import (
     BY_STATE,

@@ -13,8 +13,7 @@ import psycopg
 from psycopg import errors
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.db.connection import check_settings
-from pgsimhash.db.connections import Connections
+from pgsimhash.db.connections import Connections, check_settings
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.server_errors import MovedCollectionError, translated_errors
 from pgsimhash.db.statements import execute, is_idle, savepoint, transaction

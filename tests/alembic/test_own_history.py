@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 
 import pgsimhash
 import pgsimhash.alembic
-from pgsimhash.db.connection import open_connection
+from pgsimhash.db.connections import open_connection
 from pgsimhash.db.schema_names import REVISION
 from pgsimhash.schema import migrate
 from pgsimhash.testing import url_of_dsn

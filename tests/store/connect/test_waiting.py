@@ -15,7 +15,7 @@ from psycopg import conninfo
 
 import pgsimhash
 from pgsimhash import connect, connect_async
-from pgsimhash.db.connection import open_connection
+from pgsimhash.db.connections import open_connection
 from pgsimhash.errors import NoServerError, StoreError
 from tests.conftest import ROOT
 from tests.database import insert_page, run_sql, wait_for_a_lock, with_setting

@@ -11,7 +11,7 @@ from psycopg import conninfo, sql
 
 from pgsimhash import StoreError, Verdict, analysis, connect
 from pgsimhash.cli.commands import commands
-from pgsimhash.db.connection import open_connection
+from pgsimhash.db.connections import open_connection
 from pgsimhash.schema import migrate
 from tests.database import let, run_sql
 from tests.refusals import because, sqlstate
