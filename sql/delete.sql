@@ -217,16 +217,13 @@ BEGIN
                 CROSS JOIN LATERAL (
                     SELECT
                         CASE WHEN s.scope = 'host' THEN c.host END AS only_host,
+                        CASE WHEN s.scope = 'global' THEN pgsimhash._siblings(own_id)
+                            ELSE ARRAY[own_id] END AS compared,
+                        coalesce(v.text_digest, v.simhash) AS before,
                         array_agg(m.url) FILTER (WHERE NOT m.same) AS apart,
                         coalesce(bool_or(m.same AND m.url = l.url), false) AS marked_same
                     FROM pgsimhash._marks_of(CASE WHEN marked THEN own_id END, c.url) AS m
                 ) AS k
-                CROSS JOIN LATERAL (
-                    SELECT
-                        CASE WHEN s.scope = 'global' THEN pgsimhash._siblings(own_id)
-                            ELSE ARRAY[own_id] END AS compared,
-                        coalesce(v.text_digest, v.simhash) AS before
-                ) AS t
                 WHERE u.page_id <> u.leader AND (
                     k.marked_same OR pgsimhash._counts(
                         pgsimhash.hamming_distance(c.simhash, l.simhash), l.page_id, l.url, l.host,
@@ -239,14 +236,14 @@ BEGIN
                         ),
                         c.url, k.only_host, c.fetched_at - s.max_age,
                         CASE WHEN s.window_size IS NOT NULL THEN pgsimhash._window(
-                            t.compared, k.only_host, s.window_size, c.page_id
+                            k.compared, k.only_host, s.window_size, c.page_id
                         ) END,
                         k.apart, v.simhash, v.first_page, coalesce(s.distance, default_distance),
                         CASE WHEN coalesce(s.verify, true) THEN c.signature_high END,
                         CASE WHEN coalesce(s.verify, true) THEN c.signature_low END,
                         l.covered, coalesce(l.text_digest, l.simhash),
-                        CASE WHEN pgsimhash._safe_texts(t.compared, ARRAY[t.before], c.page_id) <> '{}'
-                            THEN nullif(coalesce(c.text_digest, c.simhash), t.before) END
+                        CASE WHEN pgsimhash._safe_texts(k.compared, ARRAY[k.before], c.page_id) <> '{}'
+                            THEN nullif(coalesce(c.text_digest, c.simhash), k.before) END
                     )
                 )
             ) AS m
