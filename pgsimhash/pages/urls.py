@@ -80,27 +80,24 @@ def check_url(url: str, *, any_id: bool = False) -> str:
         return url
     shown = repr(url if len(url) <= 80 else f"{url[:80]}...")
     try:
-        # A long URL is not split: that takes time, and urlsplit caches its arguments.
         too_long = len(url) > URL_BYTES_MAX or len(url.encode()) > URL_BYTES_MAX
-        parts = urlsplit("" if too_long or any_id else url)
+        # A long URL is not split: that takes time, and urlsplit caches its arguments.
+        scheme = urlsplit("" if too_long or any_id else url).scheme
     except (UnicodeEncodeError, ValueError) as error:
         raise PageError("invalid_url", f"{shown} is not a URL: {error}") from error
     if too_long:
-        raise PageError("invalid_url", f"{shown} is longer than {URL_BYTES_MAX} bytes")
-    if any_id and url:
+        problem = f"is longer than {URL_BYTES_MAX} bytes"
+    elif any_id and url:
         return url
-    if _UNSEEN.search(url):
-        raise PageError(
-            "invalid_url", f"{shown} holds white space or invisible characters; percent-encode it"
-        )
-    if parts.scheme not in _SCHEMES:
-        raise PageError(
-            "invalid_url",
-            f"{shown} is not an absolute http, https or file URL; only texts may have other ids",
-        )
-    if parts.scheme != "file" and host_of(url) is None:
-        raise PageError("invalid_url", f"{shown} names no host")
-    return url
+    elif _UNSEEN.search(url):
+        problem = "holds white space or invisible characters; percent-encode it"
+    elif scheme not in _SCHEMES:
+        problem = "is not an absolute http, https or file URL; only texts may have other ids"
+    elif scheme != "file" and host_of(url) is None:
+        problem = "names no host"
+    else:
+        return url
+    raise PageError("invalid_url", f"{shown} {problem}")
 
 
 def normalized_url(url: str) -> str:
