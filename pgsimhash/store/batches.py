@@ -43,6 +43,7 @@ BATCH_BYTES: Final = 64 * 1024 * 1024
 Page = Input | tuple[str, str | BytesLike]
 
 _T = TypeVar("_T")
+_Page = TypeVar("_Page", bound=SourcePage | PageRecord | PageStatus)
 
 
 def as_input(page: Page) -> Input:
@@ -51,9 +52,9 @@ def as_input(page: Page) -> Input:
         url, reason, detail = map(_text, (page.url, page.reason, page.detail))
         return replace(page, url=url, reason=reason, detail=detail)
     if isinstance(page, SourcePage | PageRecord | PageStatus):
-        return _or_failure(page.url, lambda: _checked(page))
+        return _or_failure(page.url, lambda: checked(page))
     url, html = _pair(page, "html")
-    return _or_failure(url, lambda: _checked(SourcePage(url, html)))
+    return _or_failure(url, lambda: checked(SourcePage(url, html)))
 
 
 def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None, **headers: Any) -> Page:
@@ -88,7 +89,7 @@ def _pair(page: object, second: str) -> tuple[Any, Any]:
     raise invalid_argument(f"pages are pairs, such as {example}, not {short_repr(page)}")
 
 
-def _checked(page: SourcePage | PageRecord | PageStatus) -> Input:
+def checked(page: _Page) -> _Page:
     """Check all values but texts; the reader checks the URL and the size of an unread page."""
     for name in ("is_gone", "noindex", "content_missing"):
         if not isinstance(answer := getattr(page, name, False), bool):

@@ -294,10 +294,7 @@ class Store(Maintenance):
         return self._record(PageStatus(url, True, fetched_at))
 
     def _record(self, status: PageStatus) -> bool:
-        check_url(status.url)
-        if status.fetched_at is not None:
-            check_time(status.fetched_at)
-        return self._verdict_of(status, {}).kind != "unknown"
+        return self._verdict_of(batches.checked(status), {}).kind != "unknown"
 
     @retried
     def add_redirects(self, targets: Mapping[str, str]) -> None:
