@@ -30,6 +30,7 @@ import sys
 import tempfile
 import threading
 import time
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -119,7 +120,11 @@ class _Server:
         self._programs = programs
         self._data = Path(home, "postgres").resolve()  # it may be a link to another disk
         self._account = server_account()
-        self.users = self._opened("users") if users is None else users
+        if users is None:
+            with self._opened("users") as file:
+                # No file, which a forked process would close: it keeps the lock.
+                users = os.dup(file.fileno())
+        self.users = users
 
     def join(self) -> Path:
         """Join the server, start it if necessary, and return its socket's folder."""
@@ -130,15 +135,12 @@ class _Server:
         stale: list[object] = []
         latest = time.monotonic() + _PATIENCE
         while time.monotonic() < latest:
-            lock = self._opened("server")
-            try:
+            with self._opened("server") as lock:
                 if _locked(lock):
                     if launched is not None:
                         raise self._ended(*launched)
                     *stale, _, _ = self._pid_file()
                     launched = self._launch(lock)
-            finally:
-                os.close(lock)
             *server, sockets, is_ready = self._pid_file()
             if is_ready and server != stale and _listens(sockets):
                 self._check_private(sockets)
@@ -155,18 +157,16 @@ class _Server:
     def leave(self) -> None:
         """Leave the server; the last process waits until it has stopped."""
         is_current = self.is_current()
-        # A forked process keeps the lock, and uses the server.
         os.close(self.users)
         if not is_current:
             # PostgreSQL stops by itself when its data is gone.
             return
-        users = self._opened("users")
-        if _locked(users):
-            self._stop()
-        else:
-            # Other users share the lock. The watcher has it alone until the server has stopped.
-            fcntl.flock(users, fcntl.LOCK_SH)
-        os.close(users)
+        with self._opened("users") as users:
+            if _locked(users):
+                self._stop()
+            else:
+                # Other users share the lock. The watcher has it alone until the server has stopped.
+                fcntl.flock(users, fcntl.LOCK_SH)
 
     def watch(self, lock: int) -> None:
         """Wait until the server has no users, and stop it."""
@@ -180,10 +180,10 @@ class _Server:
         """Return the path of the log or of a file with locks."""
         return Path(self._home, f"postgres.{kind}")
 
-    def _opened(self, kind: str, flags: int = 0) -> int:
+    def _opened(self, kind: str, flags: int = 0) -> FileIO:
         """Open such a file, created if necessary."""
         flags |= os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(self._file(kind), flags, 0o600)
+        return FileIO(os.open(self._file(kind), flags, 0o600), "r+")
 
     def _pid_file(self) -> tuple[int, bytes, Path, bool]:
         """Return the server's pid or 0, its start, its socket's folder, and whether it is ready."""
@@ -206,17 +206,15 @@ class _Server:
             )
 
     def _ensure_watcher(self) -> None:
-        lock, users = self._opened("watcher"), self._opened("users")
-        if _locked(lock):
-            # It needs this package, whatever the path of this process is.
-            environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-            arguments = [self._home, self._programs, users, lock]
-            command = [sys.executable, "-P", "-m", __name__, *map(str, arguments)]
-            self._detach(command, users, lock, env=environment, cwd="/")
-        os.close(lock)
-        os.close(users)
+        with self._opened("watcher") as lock, self._opened("users") as users:
+            if _locked(lock):
+                # It needs this package, whatever the path of this process is.
+                environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+                arguments = [self._home, self._programs, users.fileno(), lock.fileno()]
+                command = [sys.executable, "-P", "-m", __name__, *map(str, arguments)]
+                self._detach(command, users, lock, env=environment, cwd="/")
 
-    def _launch(self, lock: int) -> tuple[Path, int]:
+    def _launch(self, lock: FileIO) -> tuple[Path, int]:
         """Start the server; return its socket's folder, and where in the log its messages begin."""
         let_pass(self._data)
         let_pass(self._programs / "postgres")
@@ -256,22 +254,21 @@ class _Server:
 
     def _stop(self) -> None:
         """Stop the server if one runs. This process has the users' lock alone."""
-        lock = self._opened("server")
         mode = "fast"
         latest = time.monotonic() + _PATIENCE
-        while not _locked(lock) and time.monotonic() < latest:
-            _, _, sockets, _ = self._pid_file()
-            # Without a listener, the server is starting, or it was killed, its processes are
-            # ending, and another process may have its pid.
-            if _listens(sockets):
-                self._call("pg_ctl", "stop", f"--pgdata={self._data}", f"--mode={mode}")
-                # A server that hangs is stopped harder.
-                mode = "immediate"
-                if sockets != self._data:
-                    with contextlib.suppress(OSError):
-                        sockets.rmdir()
-            time.sleep(0.02)
-        os.close(lock)
+        with self._opened("server") as lock:
+            while not _locked(lock) and time.monotonic() < latest:
+                _, _, sockets, _ = self._pid_file()
+                # Without a listener, the server is starting, or it was killed, its processes are
+                # ending, and another process may have its pid.
+                if _listens(sockets):
+                    self._call("pg_ctl", "stop", f"--pgdata={self._data}", f"--mode={mode}")
+                    # A server that hangs is stopped harder.
+                    mode = "immediate"
+                    if sockets != self._data:
+                        with contextlib.suppress(OSError):
+                            sockets.rmdir()
+                time.sleep(0.02)
 
     def _initialise(self) -> None:
         if user_name(os.geteuid()) == f"user {os.geteuid()}":
@@ -329,24 +326,21 @@ class _Server:
             programs = f"everybody must be able to run the programs in {self._programs}"
             raise refusal(f"{error}; {programs}") from error
 
-    def _detach(self, command: list[str], *locks: int, **options: Any) -> int:
+    def _detach(self, command: list[str], *locks: FileIO, **options: Any) -> int:
         """Start a program that outlives this process with locks; return where its log begins."""
-        log = self._opened("log", os.O_APPEND)
-        try:
-            beginning = os.fstat(log).st_size
+        with self._opened("log", os.O_APPEND) as log:
+            beginning = os.fstat(log.fileno()).st_size
             # The shell ends at once, so the program is no child of this process.
             subprocess.run(  # noqa: S603
                 ["/bin/sh", "-c", '"$@" &', "sh", *command],
                 stdout=log,
                 stderr=log,
-                pass_fds=locks,
+                pass_fds=[lock.fileno() for lock in locks],
                 start_new_session=True,
                 check=True,
                 **options,
             )
-            return beginning
-        finally:
-            os.close(log)
+        return beginning
 
     def _environment(self) -> dict[str, Any]:
         # Keeps the user's locale and client settings away from the server.
@@ -411,8 +405,8 @@ def _settings() -> list[str]:
     ]
 
 
-def _locked(file: int) -> bool:
-    """Try to lock this descriptor exclusively without waiting; return whether it succeeded."""
+def _locked(file: FileIO) -> bool:
+    """Try to lock this file exclusively without waiting; return whether it succeeded."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
