@@ -61,8 +61,7 @@ BEGIN
         OR array_position(urls, NULL) IS NOT NULL
     THEN
         RAISE EXCEPTION 'each page needs a URL and a simhash'
-            USING ERRCODE = 'PS010',
-            HINT = 'Give arrays of one length, without NULL.';
+            USING ERRCODE = 'PS010', HINT = 'Give arrays of one length, without NULL.';
     END IF;
     SELECT coalesce(json_agg(p ORDER BY p.number), '[]') INTO pages
     FROM (

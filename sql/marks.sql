@@ -55,8 +55,7 @@ BEGIN
     IF against.url_a IS NOT NULL THEN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
-            USING ERRCODE = 'PS015',
-            HINT = 'Remove one of these marks first (unmark, --remove).';
+            USING ERRCODE = 'PS015', HINT = 'Remove one of these marks first (unmark, --remove).';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same) VALUES (own_id, low, high, same);
     PERFORM pgsimhash._decide_again(collection, own_id, a, b, same);

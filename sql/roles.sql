@@ -32,8 +32,7 @@ DECLARE
 BEGIN
     IF octet_length(writer) > 63 OR prefix = '' THEN
         RAISE EXCEPTION 'a role cannot be called "%"', writer
-            USING ERRCODE = 'PS010',
-            HINT = 'Give a prefix of 1 to 56 bytes.';
+            USING ERRCODE = 'PS010', HINT = 'Give a prefix of 1 to 56 bytes.';
     ELSIF owner <> present THEN
         RAISE EXCEPTION 'the schema % has the roles of the prefix "%" already',
             schema_name, left(present, -length('_owner'))

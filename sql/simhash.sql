@@ -75,8 +75,7 @@ BEGIN
         )
     THEN
         RAISE EXCEPTION 'a simhash needs a feature with a weight above 0, and no NULL'
-            USING ERRCODE = 'PS010',
-            HINT = 'Give the 64-bit hashes of the features as an array.';
+            USING ERRCODE = 'PS010', HINT = 'Give the 64-bit hashes of the features as an array.';
     END IF;
     RETURN (
         SELECT bit_or(CASE WHEN v.vote > 0 THEN 1::bigint << v.bit ELSE 0 END)
