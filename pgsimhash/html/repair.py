@@ -91,8 +91,9 @@ def repair(root: HtmlElement) -> None:
         elif element.tag == "math" and _is_copy(element):
             element.tag = "annotation"
         elif element.tag == "pre":
-            if _is_numbering(element):
-                element.tag = "annotation"
+            numbers = element if _is_numbering(element) else element.getnext()
+            if numbers is element or (numbers is not None and _is_below_code(numbers)):
+                numbers.tag = "annotation"
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
             if element.tag == "template" and (shadows := shadows + 1) <= _COPIES_MAX:
                 _fill_slots(element)
@@ -144,7 +145,16 @@ def _is_numbering(pre: HtmlElement) -> bool:
     code = None if cell is None else cell.getnext()
     if code is None or all(part.tag != "pre" for part in islice(code.iter(), LABEL_PARTS)):
         return False
-    numbers = " ".join(pre.itertext()).split()
+    return _counts(pre)
+
+
+def _is_below_code(element: HtmlElement) -> bool:
+    """Return whether an element behind a ``pre`` has the numbers of its lines, as VuePress does."""
+    return "line-number" in element.get("class", "") and _counts(element)
+
+
+def _counts(element: HtmlElement) -> bool:
+    numbers = " ".join(element.itertext()).split()
     first = int(numbers[0]) if numbers and _LINE_NUMBER.fullmatch(numbers[0]) else 0
     return numbers == [str(first + place) for place in range(len(numbers))]
 

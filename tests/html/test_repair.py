@@ -518,6 +518,14 @@ def test_the_numbers_of_lines_of_code_are_no_text(numbers: str, code: str) -> No
     assert "row(tide)" in str(plain.markdown)
 
 
+def test_the_numbers_of_lines_below_code_are_no_text() -> None:
+    numbers = "<div class='line-numbers-wrapper'>{}</div>"  # those of VuePress and VitePress
+    counted = numbers.format("<span class=line-number>1</span><br><span>2</span><br>")
+    numbered, plain = (fingerprint(f"{STORY}<div>{CODE}{part}</div>") for part in (counted, ""))
+    assert (numbered.simhash, numbered.markdown) == (plain.simhash, plain.markdown)
+    assert {"2024", "7"} <= {*text_of(f"{STORY}{CODE}{numbers.format('2024 7')}").split()}
+
+
 @pytest.mark.parametrize("page", [
     f"{STORY}<pre>11\n12</pre>{CODE}", f"{STORY}<table><tr><td><pre>11 12</pre></td></tr></table>",
     f"{STORY}<table><tr><td><pre>11\n12</pre></td><td>Boats a day</td></tr></table>",
