@@ -56,6 +56,7 @@ _TABS: Final = re.compile(
 )
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
 _STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
+_JSON: Final = re.compile(r'\s*[\[{][\[{\s]*"')  # the data of a script
 
 
 def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
@@ -116,11 +117,12 @@ def _folds(parts: dict[HtmlElement, int]) -> dict[HtmlElement, HtmlElement]:
 
 
 def _prose_words(part: HtmlElement) -> int:
-    """Return how many words outside links a hidden part has, none for a dialog or form."""
+    """Return how many words outside links a hidden part has, none for a dialog, form or data."""
     if part.get("role") != "tabpanel" and (
         named(part).flags & _DIALOG
         or _POPUPS.search(part.get("class", "").lower())
         or next(part.iter(*_CONTROLS), None) is not None
+        or _JSON.match(begin_of(part))
     ):
         return 0
     return len(words_in(part, _LINKED, _PARTS_MAX))
@@ -206,7 +208,8 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) ->
     siblings = defaultdict(dict)
     for element in hidden:
         names = named(element)
-        if not names.flags & _OPENED:
+        is_opened = names.flags & _OPENED and element.tag != "body"
+        if not (is_opened or _JSON.match(begin_of(element))):
             alike = names.first or element.getparent()
             siblings[alike, str(element.tag)][element] = len(words_in(element, skipped))
     amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})

@@ -45,6 +45,7 @@ def faq(question: str, answer: str) -> str:
     # Hidden until a script shows it.
     f"<body><div hidden><p>Wait.</p>{STORY * 4}</div><footer>{SENTENCES[6] * 4}</footer>",
     f"<body style='display:none'>{NAV}{STORY}", f"<body><div hidden>{NAV}{STORY}</div>",
+    f"<body class='FlightSearch menu-open' style='display:none'>{STORY}",
     f"<body style='visibility:hidden'><div style='display: none'>{STORY}</div>",
     f"<body><p>Loading</p><main style='visibility: hidden'>{STORY}</main>",
     # The only copy.
@@ -293,6 +294,14 @@ def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
     assert [word for word in shown if word != "a"] == [
         word for word in text_of(f"<main>{STORY}</main>").split() if word != "a"
     ]
+
+
+@pytest.mark.parametrize("button", ["", "<button onclick=load()>More</button>"])
+def test_hidden_data_of_scripts_are_no_text(button: str) -> None:
+    data = f'\n [ {{"boats": "{" ".join(SENTENCES * 4)}"}}]'
+    page = f"<main><p>{SENTENCES[0]}</p>{button}<div style='display:none'>{{}}</div></main>"
+    assert text_of(page.format(data)) == text_of(page.format(""))
+    assert SENTENCES[6] in text_of(page.format(f"[The boats] {data}"))
 
 
 @pytest.mark.parametrize("parts", [
