@@ -11,6 +11,7 @@
 #define LINKS 0.5          /* with a larger share of its words in links, a block is of links */
 #define FOOTER_LINKS 0.2   /* with a larger share, a sentence in a footer names categories */
 #define SENTENCE_WORDS 8.0 /* a block of this many words between shown blocks is a sentence */
+#define BYLINE_WORDS 15    /* between a title and its text */
 
 /* Set the weights by the levels; return whether the page is nothing but boilerplate. */
 static bool find_weights(Page *page) {
@@ -30,7 +31,8 @@ static bool find_weights(Page *page) {
 }
 
 /* _show(): the geometric mean of a block's weight and the mean weight in its element's parent
- * decides; a heading is shown if the block behind it is, and what is apart is not. */
+ * decides; a heading is shown if the block behind it is, or one behind a byline, and what is apart
+ * is not. */
 static void show_blocks(Page *page) {
     Element *elements = page->elements.data;
     double heaviest = 0.0;
@@ -41,15 +43,21 @@ static void show_blocks(Page *page) {
     }
     for (int32_t place = element_count(page) - 1; place > 0; place--)
         elements[elements[place].parent].mass += elements[place].mass;
-    bool behind = false;
+    int32_t behind = 0, between = BYLINE_WORDS + 1;
     for (int32_t at = page->block_count - 1; at >= 0; at--) {
         const Block *block = page->blocks + at;
         const Element *element = elements + block->owner, *parent = elements + element->parent;
         double least = block->linked > LINKS * block->words ? SHOWN_LINKS : SHOWN;
         bool shown = block->weight * (parent->mass / parent->words) >= square(least * heaviest);
-        if ((element->flags | parent->flags) & IS_TITLE) shown = shown || behind;
-        behind = shown && !block->is_apart;
-        page->shown[block->place] = behind;
+        bool is_title = (element->flags | parent->flags) & IS_TITLE;
+        bool is_text = !(elements[behind].flags & IS_TITLE) && holds(elements, parent->parent, behind);
+        bool is_near = between == 0 || (between <= BYLINE_WORDS && is_text);
+        if (!block->is_apart && (shown || (is_title && is_near))) {
+            page->shown[block->place] = 1;
+            behind = block->owner, between = 0;
+        } else if (between <= BYLINE_WORDS) {
+            between += is_title ? BYLINE_WORDS + 1 : block->words;
+        }
     }
 }
 

@@ -87,6 +87,7 @@ LEGAL_WORDS: Final = words(
 PRIVACY_WORDS: Final = words("cookie cookies gdpr dsgvo rgpd")
 _FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names categories
 _SENTENCE_WORDS: Final = 8  # a block of this many words between shown blocks is a sentence
+_BYLINE_WORDS: Final = 15  # between a title and its text
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
 _WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
 
@@ -243,7 +244,7 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
 
     A short line has little weight alone and much with the text around it. So the geometric mean of
     its weight and the mean weight in its element's parent decides. A heading is shown if the block
-    behind it is.
+    behind it is, also below a line such as its date, if it is near.
     """
     for block in blocks:
         block.element.mass += len(block.words) * block.weight
@@ -252,15 +253,19 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
         element.parent.start = min(element.parent.start, element.start)
         element.parent.stop = max(element.parent.stop, element.stop)
     heaviest = max(block.weight for block in blocks)
-    behind = False
+    behind, between = elements[0], _BYLINE_WORDS + 1  # a shown element, and the words before it
     for block in reversed(blocks):
         parent = block.element.parent
         least = _SHOWN_LINKS if block.linked > _LINKS * len(block.words) else _SHOWN
         shown = block.weight * (parent.mass / parent.words) >= (least * heaviest) ** 2
         # A question may be a button in a heading.
         is_title = block.element.tag in TITLE_TAGS or parent.tag in TITLE_TAGS
-        shown = shown or (behind and is_title)
-        block.shown = behind = shown and not block.is_apart
+        is_text = behind.tag not in TITLE_TAGS and parent.parent.holds(behind)
+        is_near = not between or (between <= _BYLINE_WORDS and is_text)
+        block.shown = (shown or (is_title and is_near)) and not block.is_apart
+        between += (_BYLINE_WORDS if is_title else 0) + len(block.words)
+        if block.shown:
+            behind, between = block.element, 0
 
 
 def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:

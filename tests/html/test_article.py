@@ -476,3 +476,16 @@ def test_a_short_question_in_a_heading_is_shown_with_its_answer() -> None:
     )
     page = f"<nav><ul>{LINKS}</ul></nav><main><h1>Questions</h1>{parts}</main>"
     assert all(question in read_article(page).text for question in questions)
+
+
+def test_the_titles_of_posts_are_shown_above_a_line_of_links() -> None:
+    names = ("A goat on the pier", "Kettles in winter", "The baker rings twice")
+    byline = "<div><a href=/2024>4 March 2024</a> <a href=/ada>Ada Lunt</a></div>"
+    posts = "".join(
+        f"<article><header><h2><a href=/{n}>{name}</a></h2>{byline}</header>"
+        f"<p>{SENTENCES[n]} {SENTENCES[n + 4]}</p></article>"
+        for n, name in enumerate(names)
+    )
+    column = "<div><h3>Places</h3><p><a href=/bay>The bay</a></p></div>"
+    text = read_article(f"<main>{column}<div>{posts}</div></main>").text.split("\n")
+    assert [name for name in (*names, "Places") if name in text] == list(names)
