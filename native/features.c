@@ -14,7 +14,6 @@ typedef struct {
 /* What features need of other blocks. */
 typedef struct {
     Amounts *near, *around; /* within about 40 and 150 words */
-    double *lateness, *notices, *repeated;
     double apart, listing, framed; /* _corrections() */
 } Surroundings;
 
@@ -26,14 +25,14 @@ static void carry(Amounts *carried, const Amounts *amounts, double fade, Amounts
 }
 
 /* nearby(): sums of amounts around each place, which count 1/e at the distance of the window. */
-static Amounts *nearby(const double *middle, const Amounts *amounts, int32_t count, double window,
-                       Arena *arena) {
+static Amounts *nearby(const Page *page, const Amounts *amounts, double window, Arena *arena) {
+    int32_t count = page->block_count;
     Amounts *sums = arena_zeros(arena, (size_t)count, sizeof *sums), carried = {0};
     double *fades = arena_zeros(arena, (size_t)count, sizeof *fades);
     if (arena->failed) return NULL;
     memcpy(sums, amounts, (size_t)count * sizeof *sums);
     for (int32_t at = 1; at < count; at++) {
-        fades[at] = exp((middle[at - 1] - middle[at]) / window);
+        fades[at] = exp((page->blocks[at - 1].middle - page->blocks[at].middle) / window);
         carry(&carried, amounts + at - 1, fades[at], sums + at);
     }
     carried = (Amounts){0};
@@ -43,19 +42,18 @@ static Amounts *nearby(const double *middle, const Amounts *amounts, int32_t cou
 }
 
 /* A notice in a long text means little. */
-static bool find_notices(const Page *page, const double *middle, double *notices, Arena *arena) {
-    size_t count = (size_t)page->block_count;
-    Amounts *own = arena_zeros(arena, count, sizeof *own);
-    for (size_t at = 0; own != NULL && at < count; at++)
+static bool find_notices(Page *page, Arena *arena) {
+    Amounts *own = arena_zeros(arena, (size_t)page->block_count, sizeof *own);
+    for (int32_t at = 0; own != NULL && at < page->block_count; at++)
         if (page->blocks[at].has_notice) own[at].words = exp(-page->blocks[at].words / 60.0);
-    const Amounts *near = nearby(middle, own, page->block_count, 15.0, arena);
-    for (size_t at = 0; near != NULL && at < count; at++)
-        notices[at] = larger(own[at].words, near[at].words / (1.0 + near[at].words));
+    const Amounts *near = nearby(page, own, 15.0, arena);
+    for (int32_t at = 0; near != NULL && at < page->block_count; at++)
+        page->blocks[at].notice = larger(own[at].words, near[at].words / (1.0 + near[at].words));
     return near != NULL;
 }
 
 /* The share of each block's words that also occur in another block. */
-static bool find_repeated(const Page *page, double *repeated, Arena *arena) {
+static bool find_repeated(Page *page, Arena *arena) {
     size_t words = page->vocabulary.count;
     const Token *tokens = page->tokens.data;
     int32_t count = token_count(page);
@@ -65,8 +63,7 @@ static bool find_repeated(const Page *page, double *repeated, Arena *arena) {
     for (int32_t i = count - 1; i >= 0; i--) first[tokens[i].word] = tokens[i].block;
     for (int32_t i = 0; i < count; i++) last[tokens[i].word] = tokens[i].block;
     for (int32_t i = 0; i < count; i++)
-        repeated[tokens[i].block] += first[tokens[i].word] != last[tokens[i].word];
-    for (int32_t at = 0; at < page->block_count; at++) repeated[at] /= page->blocks[at].words;
+        page->blocks[tokens[i].block].repeated += first[tokens[i].word] != last[tokens[i].word];
     return true;
 }
 
@@ -80,40 +77,37 @@ static bool find_corrections(const Page *page, Surroundings *near, Arena *arena)
         const double *levels = elements[block->owner].levels;
         double names = larger(larger(levels[BESIDE_NAMES], levels[BESIDE_TAGS]),
                               larger(levels[FOOTER_NAMES], levels[FOOTER_TAG]));
-        double notice = larger(near->notices[at], levels[COPYRIGHT_ELEMENT]);
+        double notice = larger(block->notice, levels[COPYRIGHT_ELEMENT]);
         amounts[at] = (block->words - block->linked) * (1 - names) * (1 - notice);
         other += amounts[at] * (1 - levels[APART]);
         if (!block->has_notice) own += block->words * (1 - levels[FRAME]);
     }
     near->apart = 1.0 / (1.0 + pow(OTHER_PROSE / larger(other, 1.0), 4.0));
     for (int32_t at = 0; at < page->block_count; at++) {
-        double part = elements[page->blocks[at].owner].levels[APART];
-        prose += amounts[at] * (1 - part * near->apart) * (1 - 0.8 * near->lateness[at]);
+        const Block *block = page->blocks + at;
+        double apart = near->apart * elements[block->owner].levels[APART];
+        prose += amounts[at] * (1 - apart) * (1 - 0.8 * block->lateness);
     }
     near->listing = 1.0 / (1.0 + square(prose / 60.0));
     near->framed = near->listing / (1.0 + pow(OWN_LISTING / own, 4.0));
     return true;
 }
 
-static bool find_surroundings(const Page *page, Surroundings *near, Arena *arena) {
-    size_t count = (size_t)page->block_count;
+static bool find_surroundings(Page *page, Surroundings *near, Arena *arena) {
     const Element *whole = page->elements.data;
-    Amounts *own = arena_zeros(arena, count, sizeof *own);
-    double *middle = arena_zeros(arena, count, sizeof *middle), end = 0.0;
-    near->lateness = arena_zeros(arena, count, sizeof(double));
-    near->notices = arena_zeros(arena, count, sizeof(double));
-    near->repeated = arena_zeros(arena, count, sizeof(double));
-    if (arena->failed) return false;
-    for (size_t at = 0; at < count; at++) {
-        own[at] = (Amounts){page->blocks[at].words, page->blocks[at].linked};
-        end += own[at].words;
-        middle[at] = end - own[at].words / 2.0;
-        near->lateness[at] = exp((middle[at] - whole->words) / 60.0);
+    Amounts *own = arena_zeros(arena, (size_t)page->block_count, sizeof *own);
+    double end = 0.0;
+    for (int32_t at = 0; own != NULL && at < page->block_count; at++) {
+        Block *block = page->blocks + at;
+        own[at] = (Amounts){block->words, block->linked};
+        end += block->words;
+        block->middle = end - block->words / 2.0;
+        block->lateness = exp((block->middle - whole->words) / 60.0);
     }
-    near->near = nearby(middle, own, page->block_count, 40.0, arena);
-    near->around = nearby(middle, own, page->block_count, 150.0, arena);
-    return !arena->failed && find_notices(page, middle, near->notices, arena) &&
-           find_repeated(page, near->repeated, arena) && find_corrections(page, near, arena);
+    near->near = nearby(page, own, 40.0, arena);
+    near->around = nearby(page, own, 150.0, arena);
+    return !arena->failed && find_notices(page, arena) && find_repeated(page, arena) &&
+           find_corrections(page, near, arena);
 }
 
 /* The logarithm of the share of text outside links. */
@@ -128,7 +122,7 @@ static double score_of(const Page *page, const Tables *tables, const Surrounding
     const Element *above = elements + parent->parent;
     const double *levels = element->levels;
     Amounts close = near->near[at], wide = near->around[at];
-    double words = block->words, numbers = block->numbers / words, lateness = near->lateness[at];
+    double words = block->words, numbers = block->numbers / words;
     double element_words = log(element->own / (element->own + 15.0));
     double unit = log(block->unit / (block->unit + 15.0) + 1e-9);
     double unit_words = larger(unit - element_words, 0.0);

@@ -1,4 +1,5 @@
-/* The meaning of the class, id, role and style of an element: pgsimhash/html/blocks.py, names_of(). */
+/* The meaning of the class, id, role and style of an element: pgsimhash/html/blocks.py, named()
+ * and is_hidden(). */
 
 #include "characters.h"
 #include "page.h"

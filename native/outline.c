@@ -80,21 +80,23 @@ static Status look_at(Walk *walk, const Node *node, const Tag *tag, bool is_bloc
     return is_hidden(node);
 }
 
+static const Node *attribute_of(const Node *element, const char *name) {
+    const Node *attribute = element->properties;
+    while (attribute != NULL && strcmp((const char *)attribute->name, name) != 0)
+        attribute = attribute->next;
+    return attribute;
+}
+
 /* Whether an `a` is a link, _is_link(), and to a telephone number. */
 static Status link_of(const Node *node, Link *link) {
-    *link = A_LINK;
-    const Node *around = node->parent;
-    if (around->type == NODE_ELEMENT)
-        for (const Node *attribute = around->properties; attribute; attribute = attribute->next)
-            if (strcmp((const char *)attribute->name, "aria-expanded") == 0) *link = NO_LINK;
-    for (const Node *attribute = node->properties; attribute; attribute = attribute->next) {
-        if (strcmp((const char *)attribute->name, "href") != 0) continue;
-        *link = A_LINK;
-        const char *value = (const char *)attribute_value(attribute);
-        if (value == NULL) return UNSUPPORTED;
-        if (strncmp(value, "tel:", 4) == 0 || strncmp(value, "fax:", 4) == 0) *link = A_CALL;
-        break;
-    }
+    const Node *around = node->parent, *href = attribute_of(node, "href");
+    bool is_title = href == NULL && around->type == NODE_ELEMENT &&
+                    attribute_of(around, "aria-expanded") != NULL;
+    *link = is_title ? NO_LINK : A_LINK;
+    if (href == NULL) return DONE;
+    const char *value = (const char *)attribute_value(href);
+    if (value == NULL) return UNSUPPORTED;
+    if (strncmp(value, "tel:", 4) == 0 || strncmp(value, "fax:", 4) == 0) *link = A_CALL;
     return DONE;
 }
 

@@ -177,6 +177,7 @@ typedef struct {
     bool counted; /* shown, on a page that is not all boilerplate */
     double weight, level, words, linked, letters, numbers, legal, in_table, in_run, unit;
     double before_h1, under_h1, after_headings, outside_main, outside_article;
+    double middle, lateness, notice, repeated; /* the middle in words, and features by it */
 } Block;
 
 typedef struct {
@@ -262,6 +263,8 @@ void find_kinds(Page *page);
 Status look_around(Page *page, Arena *arena);
 Status find_levels(Page *page, const Tables *tables, Arena *arena);
 Status weigh(Page *page, const Tables *tables);
+/* Find the blocks of each element, which are consecutive, and the nearest one around with more. */
+void find_blocks_of_elements(Page *page);
 bool show_whole_elements(Page *page, Arena *arena);
 
 /* structure.c */

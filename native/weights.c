@@ -61,20 +61,17 @@ static void show_blocks(Page *page) {
     }
 }
 
-/* Return the place above a block and what is above it in the same main or article element. */
-static int32_t place_above(const Page *page, int32_t first) {
+/* Return the number of the block above a block and above what is in its main or article element. */
+static int32_t place_above(const Page *page, const Block *block) {
     const Element *elements = page->elements.data;
-    int32_t around = page->blocks[first].owner, above = 0;
-    while (around && !(elements[around].flags & (IS_MAIN | IS_ARTICLE)))
-        around = elements[around].parent;
-    for (; around && above < first; above++)
-        if (holds(elements, around, page->blocks[above].owner)) return above - 1;
-    return first;
+    int32_t around = block->owner;
+    while (around && !(elements[around].flags & IS_CONTENT)) around = elements[around].parent;
+    return around ? elements[around].start - 1 : block->place;
 }
 
 static void show_notes(Page *page) {
     Element *elements = page->elements.data;
-    int32_t count = page->block_count, first = count, last = 0, title = count;
+    int32_t count = page->block_count, first = 0, last = 0, title = count;
     for (int32_t at = count - 1; at >= 0; at--) {
         const Block *block = page->blocks + at;
         if (elements[block->owner].flags & IS_H1) title = at;
@@ -86,7 +83,7 @@ static void show_notes(Page *page) {
     for (int32_t place = element_count(page) - 1; place > 0; place--)
         elements[elements[place].parent].seen += elements[place].seen;
     if (title > first) title = first;
-    int32_t above = first < count ? place_above(page, first) : count;
+    int32_t above = place_above(page, page->blocks + first);
     for (int32_t at = 0; at < count; at++) {
         const Block *block = page->blocks + at;
         const Element *element = elements + block->owner, *around = elements + element->note;
@@ -108,7 +105,7 @@ static void show_notes(Page *page) {
             bool is_title = element->flags & IS_H1;
             bool is_text = block->words >= SENTENCE_WORDS && !element->in_frame;
             double beside = is_title ? larger(over, levels[BESIDE_TAGS]) : over_or_beside;
-            is_in_text = above < at && at < last && (is_text || is_title) &&
+            is_in_text = above < block->place && at < last && (is_text || is_title) &&
                          (first < at ? over : beside) <= 0.5;
         }
         if (is_in_text) page->shown[block->place] = 1;
@@ -121,6 +118,7 @@ static Status weigh_blocks(Page *page, const Tables *tables, Arena *arena) {
     if (status != DONE) return status;
     bool is_frame_only = find_weights(page);
     show_blocks(page);
+    find_blocks_of_elements(page);
     show_notes(page);
     if (!show_whole_elements(page, arena)) return NO_MEMORY;
     for (int32_t at = 0; at < page->block_count; at++)

@@ -10,8 +10,7 @@ typedef struct {
     double linked, words;
 } Sums;
 
-/* The blocks of each element, which are consecutive, and the nearest one around with more. */
-static void find_blocks(Page *page) {
+void find_blocks_of_elements(Page *page) {
     Element *elements = page->elements.data;
     const int32_t *owners = page->owners.data;
     int32_t count = element_count(page), blocks = all_block_count(page);
@@ -73,7 +72,6 @@ bool show_whole_elements(Page *page, Arena *arena) {
     Sums *sums = arena_zeros(arena, (size_t)blocks + 1, sizeof *sums);
     int32_t *changes = arena_zeros(arena, (size_t)blocks + 1, sizeof *changes);
     if (arena->failed) return false;
-    find_blocks(page);
     sum_blocks(page, sums);
     for (int32_t place = 1; place < element_count(page); place++) {
         const Element *element = elements + place;

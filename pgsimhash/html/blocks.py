@@ -301,21 +301,17 @@ def outline(body: HtmlElement) -> Outline:
             if goes_on and (tag in _EMPTY or (pres and is_block)):
                 texts.append(" ")
             is_block = is_block and not pres
-            named: Names | None = None
-            if tag not in NEVER_TEXT and tag not in _EMPTY:
-                if is_block and len(elements) <= NAMED_MAX:
-                    named = names_of(node)
-                elif not is_hidden(node):
-                    named = UNNAMED
             goes_on = goes_on and not is_block
-            if named is None:
+            has_text = tag not in NEVER_TEXT and tag not in _EMPTY
+            if not has_text or is_hidden(node):
                 skipped = node
                 walker.skip_subtree()
-                if tag not in NEVER_TEXT and tag not in _EMPTY:
+                if has_text:
                     hidden.append(node)
                 continue
             if is_block:
-                outer, element = element, Element(len(elements), tag, named)
+                names = named(node) if len(elements) <= NAMED_MAX else UNNAMED
+                outer, element = element, Element(len(elements), tag, names)
                 element.parent = outer
                 elements.append(element)
             if tag == "a" and _is_link(node):
@@ -400,11 +396,6 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     is_marked = attributes.get("hidden", "until-found").lower() != "until-found"
     is_shown = "display" in style or _STREAMED.fullmatch(attributes.get("id", "")) is not None
     return is_marked and not is_shown
-
-
-def names_of(attributes: HtmlElement | Mapping[str, str]) -> Names | None:
-    """Return the meaning of an element's attributes, or None if they hide it."""
-    return None if is_hidden(attributes) else named(attributes)
 
 
 def named(attributes: HtmlElement | Mapping[str, str]) -> Names:

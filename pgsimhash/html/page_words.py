@@ -129,17 +129,15 @@ class WeightedWords(NamedTuple):
         return sum(len(block.words) for block in self.blocks if block.counted)
 
     @property
-    def unseen(self) -> tuple[float, list[TextBlock]]:
-        """The share of words in low-weight blocks, and these blocks, those with most words first.
+    def unseen(self) -> float:
+        """The share of words in blocks with less than a tenth of the mean weight of words.
 
-        A low-weight block has less than a tenth of the mean weight of the page's words, so it
-        hardly affects the simhash.
+        Such blocks hardly affect the simhash.
         """
         words = max(sum(len(block.words) for block in self.blocks), 1)
         mean = sum(len(block.words) * block.weight for block in self.blocks) / words
-        light = [block for block in self.blocks if block.weight < 0.1 * mean]
-        light.sort(key=lambda block: -len(block.words))
-        return sum(len(block.words) for block in light) / words, light
+        light = (len(block.words) for block in self.blocks if block.weight < 0.1 * mean)
+        return sum(light) / words
 
     def lasting_words(self) -> list[str]:
         """Return the visible words and numbers in order, without the passing ones."""

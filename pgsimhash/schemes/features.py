@@ -96,8 +96,8 @@ class BlockWeights:
         names, sums = sums_of_occurrences(words)
         hashes = murmur3_64_of_words(names)
         signature = signature_hashes(hashes, sums / (sums + EVENED))
-        simhash, (unseen, _) = vote(hashes, self.damped(sums)), words.unseen
-        return Vote(simhash, signature, len(hashes), words.length, words_digest(words), unseen)
+        simhash, digest = vote(hashes, self.damped(sums)), words_digest(words)
+        return Vote(simhash, signature, len(hashes), words.length, digest, words.unseen)
 
     @property
     def factors(self) -> tuple[float, ...]:

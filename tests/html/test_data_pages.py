@@ -10,7 +10,7 @@ import pytest
 
 from pgsimhash import Store, fingerprint, hamming_distance
 from pgsimhash.errors import PageError
-from pgsimhash.html.blocks import Named, names_of, words
+from pgsimhash.html.blocks import Named, named, words
 from pgsimhash.html.page_words import LISTED, NUMBER, PASSING, VOLATILE, WORD, words_by_line
 from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes.registry import DEFAULT_SCHEME
@@ -167,16 +167,12 @@ TOPICS = sorted(words(
 
 @pytest.mark.parametrize("name", PARTS)
 def test_names_of_parts_that_are_no_content(name: str) -> None:
-    names = names_of({"class": name})
-    assert names is not None
-    assert names.flags & Named.APART, name
+    assert named({"class": name}).flags & Named.APART, name
 
 
 @pytest.mark.parametrize("name", TOPICS)
 def test_names_of_what_content_is_about(name: str) -> None:
-    names = names_of({"id": name})
-    assert names is not None
-    assert not names.flags & Named.APART, name
+    assert not named({"id": name}).flags & Named.APART, name
 
 
 def test_a_named_part_within_a_story_does_not_count_and_one_around_it_does() -> None:
