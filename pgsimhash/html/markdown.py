@@ -99,13 +99,15 @@ def render(events: Iterable[Event], base: str | None) -> str:
     following = iter(events)
     for event in following:
         if event is None:
-            writer.end(*opened.pop())
+            tag, node = opened.pop()
+            writer.end(tag, node)
         elif isinstance(event, tuple):
-            if event[0] == "pre" and writer.table is None:
-                writer.code(event[1], _code_of(following))
+            tag, node = event
+            if tag == "pre" and writer.table is None:
+                writer.code(node, _code_of(following))
             else:
                 opened.append(event)
-                writer.start(*event)
+                writer.start(tag, node)
         elif event:
             writer.text(event)
         else:
@@ -177,7 +179,7 @@ class _Writer:
         elif tag in CELL_TAGS:
             self.flush()
         else:
-            self._inline.append(" ")
+            self.separate()
             if tag == "tr":
                 self.table.rows.append([])
 
@@ -223,10 +225,10 @@ class _Writer:
 
     def separate(self) -> None:
         """End the block before, or begin the next one; a second call changes nothing."""
-        if self.table is not None:
-            self._inline.append(" ")
-        elif self._inline:
+        if self._inline and self.table is None:
             self.flush()
+        elif self._inline:
+            self._inline.append(" ")
 
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
@@ -293,7 +295,8 @@ class _Writer:
 
     def _emit(self, text: str) -> None:
         if self._first:
-            first, rest = ("".join(each[:_CONTAINERS_MAX]) for each in (self._first, self._rest))
+            first = "".join(self._first[:_CONTAINERS_MAX])
+            rest = "".join(self._rest[:_CONTAINERS_MAX])
             self._first[:_CONTAINERS_MAX] = self._rest[:_CONTAINERS_MAX]
             self._indents += len(rest) * (text.count("\n") + 1)
             if self._indents <= _INDENTS_MAX:
@@ -333,7 +336,7 @@ class _Writer:
         return absolute(reference, self._base) if self._urls <= URLS_MAX else None
 
     def _end_in_table(self, tag: str, node: Any, table: _Table) -> None:
-        self._inline.append(" ")
+        self.separate()
         if tag in CELL_TAGS:
             is_header = tag == "th" or node.getparent().getparent().tag == "thead"
             table.add_cell(self._line(), node.get("colspan"), is_header=is_header)
@@ -374,7 +377,7 @@ def _code_span(text: str) -> str:
 
 
 def _longest_run(code: str) -> int:
-    return max(map(len, _BACKTICKS.findall(code)), default=0)
+    return max(map(len, _BACKTICKS.findall(code))) if "`" in code else 0
 
 
 def _code_language(block: HtmlElement, known: dict[HtmlElement, str]) -> str:
