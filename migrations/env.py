@@ -6,8 +6,6 @@ in the schema: that of `-x schema=...`, else of PGSIMHASH_SCHEMA, else pgsimhash
 With `-x citus=true`, Citus keeps a new schema on one of its nodes; `-x layout=...` is its layout.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

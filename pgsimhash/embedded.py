@@ -14,8 +14,6 @@ Locks coordinate the processes, because the kernel releases them however a proce
   server, which inherit it.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import fcntl

@@ -4,8 +4,6 @@ Revision ID: 0001
 Revises:
 """
 
-from __future__ import annotations
-
 from alembic.operations import Operations
 
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements

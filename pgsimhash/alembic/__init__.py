@@ -16,8 +16,6 @@ records its own revision, as with ``pgsimhash migrate``, apart from your ``alemb
 For your own tables there are :func:`add_simhash` and :func:`drop_simhash`.
 """
 
-from __future__ import annotations
-
 from pgsimhash.alembic.own_tables import Op, add_simhash, drop_simhash
 
 __all__ = ["add_simhash", "downgrade", "drop_simhash", "upgrade"]

@@ -119,12 +119,8 @@ class SIMHASH(TypeDecorator[int]):
 
     def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
         """Return a function that renders a simhash as a literal."""
-
-        def written(value: int | None) -> str:
-            # Without the cast, the lowest bigint would be a numeric.
-            return f"CAST({self.process_bind_param(value, dialect)} AS BIGINT)"
-
-        return written
+        # Without the cast, the lowest bigint would be a numeric.
+        return lambda value: f"CAST({self.process_bind_param(value, dialect)} AS BIGINT)"
 
 
 def as_simhash(value: object) -> ColumnElement[int]:

@@ -1,7 +1,5 @@
 """Change, check and delete a collection: its name, settings, policies, marks and runs."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from datetime import timedelta
