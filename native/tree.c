@@ -192,6 +192,9 @@ static void find_unit(const Element *elements, Block *block) {
     else if (elements[element->parent].run == element->parent) block->row = element->parent;
 }
 
+/* An h1 counts half with so many words of prose before it in its parent; with fewer between two, the
+ * second may be the title. */
+#define LEAD_WORDS 20.0
 #define FEW 5.0 /* with this many words, `main` and `article` count half */
 
 static void find_places(Page *page) {
@@ -202,19 +205,26 @@ static void find_places(Page *page) {
         bool is_larger = !main || elements[place].words > elements[main].words;
         if (elements[place].flags & IS_MAIN && is_larger) main = place;
     }
-    double prose = 0.0, before = 0.0;
+    double prose = 0.0, before = 0.0, beside = 0.0, best = -1.0;
     for (int32_t at = 0; at < count; at++) {
-        uint32_t flags = elements[blocks[at].owner].flags;
-        if (flags & IS_HEADING) last = at;
-        if (flags & IS_H1 && h1 == count) {
+        const Element *element = elements + blocks[at].owner;
+        double rank = 2.0 * element->levels[IN_ARTICLE] + element->levels[CONTENT_NAMES];
+        bool is_near = h1 == count || prose - before < LEAD_WORDS;
+        if (element->flags & IS_HEADING) last = at;
+        if (element->flags & IS_H1 && rank > best && is_near) {
             h1 = at;
+            best = rank;
             before = prose;
         }
         prose += blocks[at].words - blocks[at].linked;
     }
-    double share = before / larger(prose, 1.0) / 0.75;
-    double title = 1.0 / (1.0 + square(square(square(square(share)))));
     int32_t around = h1 < count ? elements[blocks[h1].owner].parent : 0;
+    for (int32_t at = 0; around && at < h1; at++)
+        if (elements[blocks[at].owner].parent == around)
+            beside += blocks[at].words - blocks[at].linked;
+    double share = before / larger(prose, 1.0) / 0.75;
+    double title = 1.0 / (1.0 + square(square(square(square(share))))) /
+                   (1.0 + pow(beside / LEAD_WORDS, 4.0));
     int32_t above = elements[around].parent, article = around;
     while (article && !(elements[article].flags & IS_ARTICLE)) article = elements[article].parent;
     double of_main = elements[main].words / (elements[main].words + FEW);

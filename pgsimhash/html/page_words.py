@@ -15,7 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, groupby
+from itertools import accumulate, compress, groupby
 from typing import Final, NamedTuple
 
 from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
@@ -90,6 +90,9 @@ _LEVELS: Final = words(
 # The features of boilerplate that contains no notes about the main content.
 _SIDES: Final = words("beside_names beside_tags overlay_names hidden_names footer_names footer_tag")
 _TITLE_SHARE: Final = 0.75  # with this share of the prose before it, an h1 counts half as the title
+# It also counts half with so many words of prose before it in its parent. With fewer between two,
+# the second may be the title.
+_LEAD: Final = 20.0
 _FEW: Final = 5.0  # with this many words, ``main`` and ``article`` count half
 # From this likelihood on, a table or list contains data, and its dates are data too.
 _LISTED_FROM: Final = 0.4
@@ -429,23 +432,31 @@ def places_of(
 ) -> Iterator[dict[str, float]]:
     """Yield where each block is: features between 0 and 1.
 
-    Under the first h1 are later blocks in its parent (1) or grandparent (0.5). The more of the
-    prose precedes an h1, the less it is the title, and the less it counts. After the last heading
-    are later blocks outside its parent. The largest ``main`` counts, and if the h1 is in an
-    ``article``, all of them; either less with few words.
+    Under the title are later blocks in its parent (1) or grandparent (0.5). The title is the first
+    h1, or one close behind it that is in an ``article`` or content by its names. The more of the
+    prose precedes an h1, above all among its siblings, the less it is the title, and the less it
+    counts. After the last heading are later blocks outside its parent. The largest ``main`` counts,
+    and if the h1 is in an ``article``, all of them; either less with few words.
     """
     page = elements[0]
     mains = (element for element in elements if element.tag == "main")
     main = max(mains, key=lambda element: element.words, default=page)
     tags = [block.element.tag for block in blocks]
-    prose = [len(block.words) - block.linked for block in blocks]
-    first = tags.index("h1") if "h1" in tags else 0
-    around = blocks[first].element.parent if "h1" in tags else None
+    prose = [0, *accumulate(len(block.words) - block.linked for block in blocks)]
+    first, best = 0, (-1.0, 0.0)
+    for at, block in enumerate(blocks):
+        levels = block.element.levels
+        rank = levels["in_article"], levels["content_names"]
+        if tags[at] == "h1" and rank > best and (best[0] < 0 or prose[at] - prose[first] < _LEAD):
+            first, best = at, rank
+    around = blocks[first].element.parent if best[0] >= 0 else None
     last = max((at for at, tag in enumerate(tags) if tag in HEADING_TAGS), default=len(tags))
-    share = sum(prose[:first]) / max(sum(prose), 1) / _TITLE_SHARE
+    share = prose[first] / max(prose[-1], 1) / _TITLE_SHARE
     for _ in range(4):
         share *= share
-    title = 1.0 / (1.0 + share)
+    siblings = (each for each in blocks[:first] if each.element.parent is around is not page)
+    lead = sum(len(block.words) - block.linked for block in siblings)
+    title = 1.0 / (1.0 + share) / (1.0 + (lead / _LEAD) ** 4)
     article = around or page
     while article.tag != "article" and article is not page:
         article = article.parent

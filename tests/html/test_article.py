@@ -229,6 +229,31 @@ def test_a_small_edit_moves_no_weight_by_much(place: int, words: str) -> None:
     assert np.abs(np.array(before) - np.array(after)).max() < 0.15
 
 
+def test_text_before_a_heading_h1_within_a_post_weighs_as_the_text_behind_it() -> None:
+    first, second = (f"<p>{'</p><p>'.join(part)}</p>" for part in (SENTENCES[:4], SENTENCES[4:]))
+    post = f"<div class=post-content>{first}<h1>The second day</h1>{second}</div>"
+    page = f"{NAVIGATION}<h2>The ferryman</h2>{post}<footer>{FOOTER}</footer>"
+    found = weights_in(page)
+    assert min(map(found.__getitem__, SENTENCES)) > 0.3 * max(found.values())
+    # What is above a title is short, or in other elements.
+    above = weights_in(page.replace(first, "<p>A story from the islands</p>"))
+    assert above["A story from the islands"] < 0.1 * above[SENTENCES[-1]]
+
+
+@pytest.mark.parametrize("post", ["article", "div class=post"])
+def test_the_title_of_a_post_counts_and_not_that_of_its_site_above(post: str) -> None:
+    site = "<header><h1><a href=/>Bay Weekly</a></h1><p>{}</p></header>"
+    page = f"{site}<nav>{LINKS}</nav><{post}><h1>The ferryman</h1><p>{'</p><p>'.join(SENTENCES)}"
+    slogan = "Read on the islands every Thursday"
+    found = weights_in(page.format(slogan))
+    assert found[slogan] < 0.1 * found[SENTENCES[0]]
+    # An introduction below the first h1 is no slogan.
+    introduction = " ".join(SENTENCES[:3])
+    home = f"<main><h1>The bay</h1><p>{introduction}</p><{post}><h1>Today</h1><p>{SENTENCES[5]}"
+    found = weights_in(home)
+    assert found[introduction] > 0.5 * found[SENTENCES[5]]
+
+
 def test_a_page_with_only_boilerplate_is_too_short() -> None:
     frame = f"{NAVIGATION}{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
     with pytest.raises(PageError, match="0 words"):
