@@ -57,7 +57,7 @@ MONTHS: Final = words(
 _POSTED: Final = words("posted published copyright")
 UPDATED: Final = words(
     "updated modified generated retrieved accessed aktualisiert geändert actualizado modificado"
-    " aggiornato обновлено"
+    " aggiornato обновлено 发表 表于 更新 新于 发布 布于 發表 表於 新於 發布 佈於"
 )
 _HOURS: Final = words("am pm utc gmt est edt pst pdt cet cest uhr")
 VISITS: Final = words(

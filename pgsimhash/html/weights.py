@@ -79,7 +79,8 @@ _LINKS: Final = 0.5  # a block or list with a larger share of its words in links
 LEGAL_WORDS: Final = words(
     "copyright trademark trademarks rights reserved licensed license warranty disclaimer terms"
     " privacy powered logo registered rechte vorbehalten droits réservés derechos reservados"
-    " diritti riservati защищены"
+    " diritti riservati защищены الحقوق محفوظة הזכויות שמורות"
+    " 版权 权声 转载 许可 版權 權聲 轉載 許可 作権 無断 転載 备案 備案 저작권 무단전재 재배포"
     # Labels and offers between paragraphs.
     " newsletter newsletters advertisement advertisements sponsored werbung anzeige publicité"
     " publicidad publicidade pubblicità advertentie реклама"

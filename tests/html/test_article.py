@@ -254,6 +254,18 @@ def test_the_title_of_a_post_counts_and_not_that_of_its_site_above(post: str) ->
     assert found[introduction] > 0.5 * found[SENTENCES[5]]
 
 
+@pytest.mark.parametrize("notice", [
+    "版权声明: 本博客所有文章除特别声明外 均采用 CC BY 4.0 许可协议。转载请注明出处",
+    "版權所有 未經許可不得轉載本站的文章與照片", "当サイトの文章や写真の無断転載を禁じます",
+    "섬 신문의 글과 사진은 무단전재 및 재배포 할 수 없습니다", "جميع الحقوق محفوظة لصحيفة الجزيرة",
+    "כל הזכויות שמורות לעיתון האי",
+])  # fmt: skip
+def test_the_small_print_of_short_posts_in_other_scripts_hardly_counts(notice: str) -> None:
+    post = f"<h1>The ferry</h1><p>{'</p><p>'.join(SENTENCES[:3])}</p>"
+    found = weights_in(f"<div class=post>{post}<ul><li>{notice}</ul></div>")
+    assert found[notice] < 0.2 * found[SENTENCES[0]]
+
+
 def test_a_page_with_only_boilerplate_is_too_short() -> None:
     frame = f"{NAVIGATION}{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
     with pytest.raises(PageError, match="0 words"):
