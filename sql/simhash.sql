@@ -109,9 +109,14 @@ CREATE FUNCTION pgsimhash._verified(
             120 - pg_catalog.bit_count((a_high # b_high)::bit(64))
             - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
         ) * CASE
-            WHEN distance < CASE WHEN least(a_low & 127, b_low & 127) < 45 THEN 5 ELSE 3 END
-                THEN 0.6502::double precision
-            WHEN least(a_low & 127, b_low & 127) < 45 THEN 0.7502::double precision
+            WHEN distance < 3 THEN 0.6502::double precision
+            WHEN least(a_low & 127, b_low & 127)
+                < CASE WHEN a_low & b_low & 128 = 0 THEN 50 ELSE 45 END
+                THEN CASE
+                    WHEN distance < 5 THEN 0.6502::double precision
+                    WHEN a_low & b_low & 128 = 0 THEN 0.7802::double precision
+                    ELSE 0.7502::double precision
+                END
             ELSE 0.6902::double precision + 0.03::double precision * least(
                 distance, CASE WHEN a_low & b_low & 128 = 0 THEN 8 ELSE 6 END
             )

@@ -38,7 +38,8 @@ SIZE_MAX: Final = 127
 PLAIN_TEXT: Final = 128  # the mark
 
 _SAMPLED: Final = SIGNATURE_BITS - SIZE_BITS
-_FEW: Final = 45  # the size of 48 features: texts of 25 words, long titles
+# The sizes of few features: 76 of a page, and 48 of a plain text, such as a long title.
+_FEW, _FEW_OF_TEXTS = 50, 45
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:
@@ -62,14 +63,14 @@ def containment_min(distance: int, a: int, b: int) -> float:
     """Return the least :func:`containment` of copies: 0.65 up to 2 bits, 0.93 from 8 bits.
 
     It is at most 0.87 for plain texts. If a page has few features, of which each changes several
-    bits, it is 0.65 up to 4 bits and 0.75 above.
+    bits, it is 0.65 up to 4 bits and 0.78 above, 0.75 for plain texts.
     """
     # At 0.65 or 0.75, rounding would decide between Python and SQL for some numbers of bits.
-    is_few = min(a & SIZE_MAX, b & SIZE_MAX) < _FEW
+    few, of_few, strictest = (_FEW_OF_TEXTS, 0.7502, 6) if a & b & PLAIN_TEXT else (_FEW, 0.7802, 8)
+    is_few = min(a & SIZE_MAX, b & SIZE_MAX) < few
     if distance < (5 if is_few else 3):
         return 0.6502
-    strictest = 6 if a & b & PLAIN_TEXT else 8
-    return 0.7502 if is_few else 0.6902 + 0.03 * min(distance, strictest)
+    return of_few if is_few else 0.6902 + 0.03 * min(distance, strictest)
 
 
 def confirmations(
@@ -84,7 +85,7 @@ def confirmations(
     high, low = np.zeros((2, len(signatures)), dtype=np.uint64)
     low[signed], high[signed] = np.frombuffer(data, dtype="<u8").reshape(-1, 2).T
     sizes = (low & np.uint64(SIZE_MAX)).astype(np.int64)
-    strictest = np.where(low & np.uint64(PLAIN_TEXT), 6, 8)
+    is_plain = (low & np.uint64(PLAIN_TEXT)) > 0
     low >>= np.uint64(SIZE_BITS)
 
     def confirmed(
@@ -95,9 +96,10 @@ def confirmations(
         resemblance = np.maximum(1 - 2 * differing / _SAMPLED, 0)
         ratio = np.exp2(np.minimum(abs(sizes[others] - sizes[one]), SIZE_STEPS) / SIZE_STEPS)
         share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
-        few = np.minimum(sizes[others], sizes[one]) < _FEW
-        bits = np.minimum(distances, np.maximum(strictest[others], strictest[one]))
-        far = np.where(few, 0.7502, 0.6902 + 0.03 * bits)
+        plain = is_plain[others] & is_plain[one]
+        few = np.minimum(sizes[others], sizes[one]) < np.where(plain, _FEW_OF_TEXTS, _FEW)
+        bits = np.minimum(distances, np.where(plain, 6, 8))
+        far = np.where(few, np.where(plain, 0.7502, 0.7802), 0.6902 + 0.03 * bits)
         least = np.where(distances < np.where(few, 5, 3), 0.6502, far)
         result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
         return result

@@ -157,8 +157,11 @@ def test_nearer_pages_need_less_in_common() -> None:
     plain = [containment_min(distance, 100 + 128, 60 + 128) for distance in range(20)]
     assert plain == limits[:7] + [limits[6]] * 13
     assert containment_min(8, 100 + 128, 60) == limits[8]
-    limits = [containment_min(distance, 100, 44) for distance in (0, 4, 5, 20)]
-    assert limits == pytest.approx([0.6502, 0.6502, 0.7502, 0.7502])
+    for size, far in ((49, 0.7802), (128 + 44, 0.7502)):
+        limits = [containment_min(distance, 100 + 128, size) for distance in (0, 4, 5, 20)]
+        assert limits == pytest.approx([0.6502, 0.6502, far, far])
+    assert containment_min(8, 100, 50) == containment_min(8, 100, 60)
+    assert containment_min(6, 228, 128 + 45) == containment_min(6, 228, 128 + 60)
 
 
 def test_two_bigints_hold_a_signature_and_an_invalid_one_is_refused() -> None:
