@@ -239,6 +239,15 @@ def clear_around_title(root: HtmlElement, page_title: str | None) -> bool:
     return bool(cleared)
 
 
+def unwrap_title(root: HtmlElement, page_title: str | None) -> None:
+    """Make a form around the title of the page no form: it is about buying what the page shows."""
+    title_words = {*tokenize(page_title or "")}
+    for title in islice(root.iter("h1"), _TITLES_MAX):
+        form = next(title.iterancestors("form"), None)
+        if form is not None and {*tokenize(begin_of(title))} <= title_words:
+            form.tag = "div"
+
+
 def _is_apart(section: HtmlElement) -> bool:
     name = section.get("id", "")
     return bool(name) and named({"id": name}).flags & Named.APART > 0

@@ -526,3 +526,10 @@ def test_the_titles_of_posts_are_shown_above_a_line_of_links() -> None:
     column = "<div><h3>Places</h3><p><a href=/bay>The bay</a></p></div>"
     text = read_article(f"<main>{column}<div>{posts}</div></main>").text.split("\n")
     assert [name for name in (*names, "Places") if name in text] == list(names)
+
+
+@pytest.mark.parametrize(("title", "is_shown"), [("A kettle of tin", True), ("Log in", False)])
+def test_the_title_of_a_page_is_shown_in_a_form(title: str, is_shown: bool) -> None:
+    form = f"<form><div><h1>{title}</h1><p>12.50 €</p><button>OK</button></div></form>"
+    page = f"<title>A kettle of tin - Shop</title><ul>{LINKS}</ul>{form}<h3>About</h3><p>"
+    assert (title in read_article(f"{page}{' '.join(SENTENCES[:3])}").text.split("\n")) == is_shown
