@@ -328,10 +328,13 @@ def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement:
             root, _ = _parse_events(source, max_elements)
     if root is None:
         root, errors = _parse_tree(source)
-        if any(map(_is_unended, errors)) and (ended := with_ended_divs(source)) != source:
+        is_open = any(is_kept_open(error.message) for error in errors)
+        if is_open and (ended := with_ended_divs(source)) != source:
             source = ended
             root, errors = _parse_tree(source)
-        if root is not None and root.get("lang") is None and any(map(_is_later_root, errors)):
+        # Of a later root, libxml2 reads nothing.
+        has_later = any("misplaced <html>" in error.message for error in errors)
+        if root is not None and root.get("lang") is None and has_later:
             later = _LANGUAGE.search(source)
             root.set("lang", later[1].decode() if later else "")
         if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in errors):  # too deep
@@ -357,15 +360,6 @@ def _parse_tree(source: bytes) -> tuple[HtmlElement | None, list[Any]]:
         if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
             raise MemoryError("for the tree of a page") from error
     return root, list(parser.error_log)
-
-
-def _is_unended(error: Any) -> bool:
-    return error.type == etree.ErrorTypes.ERR_TAG_NAME_MISMATCH and is_kept_open(error.message)
-
-
-def _is_later_root(error: Any) -> bool:
-    """Return whether an error is that of a later ``<html>``, of which libxml2 reads nothing."""
-    return error.type == etree.ErrorTypes.HTML_STRUCURE_ERROR and "<html>" in error.message
 
 
 def _parse_events(
