@@ -48,6 +48,7 @@ _SECTIONS_MAX: Final = 1000  # of how many titles the sections are compared with
 _TITLES_MAX, _TITLE_WORDS = 3, 3  # how many h1 may be that of the page, and their fewest words
 _COPIES_MAX: Final = 100  # how many elements of noscript are compared with the page
 _LINE_NUMBER: Final = re.compile("[0-9]{1,6}")
+_STREAMED: Final = re.compile(r"[BP]:([0-9a-f]+)")  # the place of what React streams
 _INLINE: Final = words("b em i span strong u")
 
 
@@ -56,6 +57,7 @@ def repair(root: HtmlElement) -> None:
     _empty_head(root)
     copies: list[HtmlElement] = []
     ended, shadows = set[HtmlElement](), 0
+    places: dict[str, HtmlElement] = {}
     for element in list(root.iter(*_REPAIRED)):
         if element.tag in _DRAWINGS and element not in ended:
             _end_drawing(element, ended)
@@ -94,11 +96,18 @@ def repair(root: HtmlElement) -> None:
             numbers = element if _is_numbering(element) else element.getnext()
             if numbers is element or (numbers is not None and _is_below_code(numbers)):
                 numbers.tag = "annotation"
+        elif element.tag == "template" and (found := _STREAMED.fullmatch(element.get("id", ""))):
+            places.setdefault(found[1], element)
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
             if element.tag == "template" and (shadows := shadows + 1) <= _COPIES_MAX:
                 _fill_slots(element)
             _make_text(element)
     _show_copies(root, copies[:_COPIES_MAX])
+    streamed = root.iter("div") if places else ()
+    for part in [part for part in streamed if part.get("id", "").startswith("S:")][:_COPIES_MAX]:
+        place = places.pop(part.get("id", "")[2:], None)
+        if place is not None and part not in place.iterancestors():
+            place.addnext(part)
 
 
 def _fill_slots(template: HtmlElement) -> None:

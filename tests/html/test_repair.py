@@ -527,6 +527,16 @@ def test_the_numbers_of_lines_of_code_are_no_text(numbers: str, code: str) -> No
     assert "row(tide)" in str(plain.markdown)
 
 
+def test_what_react_streams_is_read_in_its_place() -> None:
+    page = f"<nav>{NAV}</nav><main><h1>Goats</h1>{{}}</main><aside>{SENTENCES[7]}</aside>{{}}"
+    place = "<template id='B:0'></template>"
+    inner = "<div hidden id='S:0'><template id='P:1a'></template></div>"
+    parts = f"{inner}<div hidden id='S:1a'>{STORY}</div><div hidden id='S:2'>{place}</div>"
+    streamed = fingerprint(page.format(place, parts))
+    plain = fingerprint(page.format(f"<div><div>{STORY}</div></div>", ""))
+    assert (streamed.simhash, streamed.markdown) == (plain.simhash, plain.markdown)
+
+
 def test_the_numbers_of_lines_below_code_are_no_text() -> None:
     numbers = "<div class='line-numbers-wrapper'>{}</div>"  # those of VuePress and VitePress
     counted = numbers.format("<span class=line-number>1</span><br><span>2</span><br>")
