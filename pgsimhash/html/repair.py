@@ -222,6 +222,7 @@ def clear_topics(root: HtmlElement) -> None:
     """Remove ids that say what the sections of a manual are about, as their titles do: "cookies".
 
     Behind such a section is one with another name; comments and newsletters are below the last.
+    Ids of terms that are defined name them, too.
     """
     for title in islice(root.iter(*HEADING_TAGS), _SECTIONS_MAX):
         section = title.getparent()
@@ -229,6 +230,9 @@ def clear_topics(root: HtmlElement) -> None:
             others = islice(section.itersiblings(str(section.tag)), LABEL_PARTS)
             if any(_is_titled(other) and not _is_apart(other) for other in others):
                 del section.attrib["id"]
+    for term in islice(root.iter("dt"), _SECTIONS_MAX):
+        if _is_apart(term):
+            del term.attrib["id"]
 
 
 def clear_around_title(root: HtmlElement, page_title: str | None) -> bool:
@@ -264,8 +268,10 @@ def _is_apart(section: HtmlElement) -> bool:
 
 def _is_titled(section: HtmlElement) -> bool:
     """Return whether a section begins with a title that has the words of its id."""
-    names = tokenize(section.get("id", "")[:100]) if len(section) else []
-    return bool(names) and {*names} <= {*tokenize(begin_of(section[0]))}
+    names = tokenize(section.get("id", "")[:100].partition("(")[0])  # addCookie(Cookie)
+    # Another id of it may stand above it.
+    title = next((part for part in section if len(part) or part.text), None)
+    return bool(names) and title is not None and {*names} <= {*tokenize(begin_of(title))}
 
 
 def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:

@@ -166,11 +166,12 @@ def test_short_parts_without_scripts_are_text() -> None:
 
 
 @pytest.mark.parametrize("tag", ["section", "div class=section"])
-def test_sections_that_are_named_as_their_titles_are_text(tag: str) -> None:
+@pytest.mark.parametrize("place", ["{0}><h2>", "{0}><a id=top></a><h2>", "'{0}(int)'><h2>"])
+def test_sections_that_are_named_as_their_titles_are_text(tag: str, place: str) -> None:
     def manual(*names: str) -> str:
         parts = zip(names, SENTENCES, strict=False)
         return text_of(f"<main><h1>Boats</h1>{STORY}" + "".join(
-            f"<{tag} id={name}><h2>3.1 All {name}<a>#</a></h2><p>{sentence.swapcase() * 2}</p>"
+            f"<{tag} id={place.format(name)}3.1 All {name}</h2><p>{sentence.swapcase() * 2}</p>"
             f"</{tag.split()[0]}>" for name, sentence in parts
         ))  # fmt: skip
 
@@ -178,6 +179,11 @@ def test_sections_that_are_named_as_their_titles_are_text(tag: str) -> None:
     assert SENTENCES[2].swapcase() in manual("sails", "cookies", "modals", "oars")
     # Other parts follow no section, or are below the last one.
     assert SENTENCES[1].swapcase() not in manual("sails", "comments", "related")
+
+
+def test_terms_are_text_whatever_they_are_named() -> None:
+    terms = f"<dl><dt id=jar.cookies>jar.cookies(name)<dd>{SENTENCES[5]}</dl>"
+    assert "jar.cookies(name)" in text_of(f"<main>{STORY}{terms}</main>")
 
 
 @pytest.mark.parametrize("title", [
