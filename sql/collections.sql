@@ -235,9 +235,7 @@ CREATE FUNCTION pgsimhash._lock_collections(collection_ids integer[], strength i
 RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    ids constant integer[] := ARRAY(
-        SELECT DISTINCT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL ORDER BY u
-    );
+    ids constant integer[] := coalesce(collection_ids, '{}');  -- in order
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     given constant text := current_setting('lock_timeout');
     -- Without a limit the longest that can be set.
