@@ -42,6 +42,7 @@ _FRAGMENTS: Final = {
 _NUMBERED: Final = re.compile(
     r"^CREATE (?:FUNCTION|TYPE) pgsimhash\.(?!host_of\b|_build\b)(\w+)", re.MULTILINE
 )
+_ROUTINE: Final = re.compile(r"^CREATE (?=FUNCTION|PROCEDURE)", re.MULTILINE)
 _USED: Final = re.compile(r"\bpgsimhash\.(\w+)")
 _DESCRIBED: Final = re.compile(
     r"^((?:--[^\n]*\n)+)CREATE (FUNCTION|PROCEDURE|TYPE) (pgsimhash\.[a-z]\w*)"
@@ -184,13 +185,7 @@ def replace_statements(
     def replaced(statement: str) -> str:
         if "\nCREATE TYPE" in f"\n{statement}":
             return f"DO $$ BEGIN {statement}; EXCEPTION WHEN duplicate_object THEN END $$"
-        return re.sub(
-            r"^CREATE (?=FUNCTION|PROCEDURE)",
-            "CREATE OR REPLACE ",
-            statement,
-            count=1,
-            flags=re.MULTILINE,
-        )
+        return _ROUTINE.sub("CREATE OR REPLACE ", statement, count=1)
 
     kept, repeated = split_statements(in_schema(read_sql("grants.sql"), schema))
     return [
