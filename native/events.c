@@ -16,7 +16,7 @@ typedef struct {
     int32_t element, piece;
     bool separated;  /* the last event begins or ends a block, so blank text changes nothing */
     const Node *pre; /* but in this element */
-    Buffer joined, text; /* the last event is this text, if it has a size */
+    Buffer text;     /* the last event is this text, if it has a size */
     Tag tags[TAGS_KEPT];
 } Walk;
 
@@ -68,22 +68,18 @@ static Status add_tag(Walk *walk, const Node *node, const Tag *tag, bool begins)
     return add_event(walk, event, tag->flags & EVENT_BLOCK);
 }
 
-/* Add the text from a node on, if the block that it belongs to is shown. */
-static Status read_text(void *state, const Node *first) {
+/* Add a text, if the block that it belongs to is shown. */
+static Status add_text(void *state, const uint8_t *text, const uint8_t *end) {
     Walk *walk = state;
     const Piece *pieces = walk->page->pieces.data;
-    const uint8_t *text = NULL;
-    size_t size;
-    if (!text_from(&walk->joined, first, &text, &size)) return NO_MEMORY;
-    if (size == 0) return DONE;
-    bool is_blank = skip_space(text, text + size) == text + size;
+    bool is_blank = skip_space(text, end) == end;
     if (is_blank && walk->separated && walk->pre == NULL) return DONE;
     if (!is_blank) {
         if (walk->piece == piece_count(walk->page)) return UNSUPPORTED;
         if (!walk->page->shown[pieces[walk->piece++].block]) return DONE;
     }
     walk->separated = false;
-    return buffer_add(&walk->text, text, size) ? DONE : NO_MEMORY;
+    return buffer_add(&walk->text, text, (size_t)(end - text)) ? DONE : NO_MEMORY;
 }
 
 /* Count what is in the last element. */
@@ -118,8 +114,7 @@ static Status begin(void *state, const Node *node) {
     } else if (status == DONE && node->children != NULL) {
         return UNSUPPORTED;
     }
-    if (status == DONE) status = add_tag(walk, node, tag, true);
-    return status == DONE ? read_text(walk, node->children) : status;
+    return status == DONE ? add_tag(walk, node, tag, true) : status;
 }
 
 static Status end(void *state, const Node *node) {
@@ -130,7 +125,7 @@ static Status end(void *state, const Node *node) {
 static Status read_events(Walk *walk) {
     const Node *body = node_of(walk->module, walk->body);
     if (body == NULL) return RAISED;
-    Status status = walk_through(body, begin, end, read_text, walk);
+    Status status = walk_through(body, begin, end, add_text, walk);
     bool is_same = walk->element == entered_count(walk->page) &&
                    walk->piece == piece_count(walk->page);
     return status == DONE && !is_same ? UNSUPPORTED : status;
@@ -152,7 +147,6 @@ PyObject *events(PyObject *module, PyObject *arguments) {
         mark(walk.page, walk.marks);
         status = read_events(&walk);
     }
-    buffer_free(&walk.joined);
     buffer_free(&walk.text);
     free(walk.marks);
     if (status == DONE) return walk.events;

@@ -31,29 +31,36 @@ const Tag *tag_of(Tag *kept, const Tables *tables, const Node *node) {
     return tag;
 }
 
-bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size) {
-    *size = joined->size = 0;
-    for (const Node *node = first; node != NULL; node = node->next) {
+/* Add the text that begins at a node, as lxml joins text nodes. */
+static Status read_text(const Node *first, AddText *add_text, void *walk) {
+    Buffer joined = {0};
+    const uint8_t *text = NULL;
+    size_t size = 0;
+    bool fits = true;
+    for (const Node *node = first; node != NULL && fits; node = node->next) {
         if (node->type == NODE_XINCLUDE_START || node->type == NODE_XINCLUDE_END) continue;
         if (!is_text(node)) break;
         size_t length = node->content == NULL ? 0 : strlen((const char *)node->content);
-        if (length && *size) {
-            if (!joined->size && !buffer_add(joined, *text, *size)) return false;
-            if (!buffer_add(joined, node->content, length)) return false;
-            *text = joined->data;
-            *size = joined->size;
+        if (length && size) {
+            fits = (joined.size || buffer_add(&joined, text, size)) &&
+                   buffer_add(&joined, node->content, length);
+            text = joined.data;
+            size = joined.size;
         } else if (length) {
-            *text = node->content;
-            *size = length;
+            text = node->content;
+            size = length;
         }
     }
-    return true;
+    Status status = !fits ? NO_MEMORY : size == 0 ? DONE : add_text(walk, text, text + size);
+    buffer_free(&joined);
+    return status;
 }
 
-Status walk_through(const Node *body, Step *begin, Step *end, Step *read_text, void *walk) {
+Status walk_through(const Node *body, Step *begin, Step *end, AddText *add_text, void *walk) {
     for (const Node *node = body;;) {
         bool is_unsupported = false;
         Status status = begin(walk, node);
+        if (status == DONE) status = read_text(node->children, add_text, walk);
         bool is_read = status == DONE;
         const Node *next = is_read ? element_from(node->children, &is_unsupported) : NULL;
         while (next == NULL && !is_unsupported && (status == DONE || status == HIDDEN)) {
@@ -61,7 +68,7 @@ Status walk_through(const Node *body, Step *begin, Step *end, Step *read_text, v
              * of the page. */
             status = is_read ? end(walk, node) : DONE;
             if (status != DONE || node == body) return status;
-            status = read_text(walk, node->next);
+            status = read_text(node->next, add_text, walk);
             next = element_from(node->next, &is_unsupported);
             if (next == NULL) node = node->parent;
             is_read = true;

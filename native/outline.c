@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     Page *page;
     const Tables *tables;
-    Buffer open, joined;
+    Buffer open;
     Place at;
     bool goes_on;
     Tag tags[TAGS_KEPT];
@@ -46,30 +46,22 @@ static bool add_marking_signs(Buffer *into, const uint8_t *text, const uint8_t *
 }
 
 /* Add a text to the last text block, or begin the next one. */
-static bool add_text(Walk *walk, const uint8_t *text, const uint8_t *end) {
-    Buffer *into = &walk->page->text;
-    if (skip_space(text, end) == end) return !walk->goes_on || buffer_add(into, " ", 1);
-    if (!walk->goes_on) {
-        walk->goes_on = true;
-        if (!buffer_add(&walk->page->owners, &walk->at.element, sizeof walk->at.element) ||
-            !buffer_add(into, " \0 ", 3))
-            return false;
-    }
-    Piece piece = {all_block_count(walk->page) - 1, walk->at.entered};
-    if (!buffer_add(&walk->page->pieces, &piece, sizeof piece)) return false;
-    if (!walk->at.in_link) return add_marking_signs(into, text, end);
-    bool is_call = walk->at.in_link == A_CALL;
-    return buffer_add(into, " \0\0 ", 4) && (!is_call || buffer_add(into, " \0\0\0\0\0 ", 7)) &&
-           add_marking_signs(into, text, end) && buffer_add(into, " \0\0\0 ", 5);
-}
-
-/* Add the text that begins at a node. */
-static Status read_text(void *state, const Node *first) {
+static Status add_text(void *state, const uint8_t *text, const uint8_t *end) {
     Walk *walk = state;
-    const uint8_t *text = NULL;
-    size_t size;
-    if (!text_from(&walk->joined, first, &text, &size)) return NO_MEMORY;
-    return size == 0 || add_text(walk, text, text + size) ? DONE : NO_MEMORY;
+    Buffer *into = &walk->page->text;
+    bool is_blank = skip_space(text, end) == end, fits = true;
+    if (is_blank) return !walk->goes_on || buffer_add(into, " ", 1) ? DONE : NO_MEMORY;
+    if (!walk->goes_on)
+        fits = buffer_add(&walk->page->owners, &walk->at.element, sizeof walk->at.element) &&
+               buffer_add(into, " \0 ", 3);
+    walk->goes_on = true;
+    Piece piece = {all_block_count(walk->page) - 1, walk->at.entered};
+    fits = fits && buffer_add(&walk->page->pieces, &piece, sizeof piece);
+    if (walk->at.in_link) fits = fits && buffer_add(into, " \0\0 ", 4);
+    if (walk->at.in_link == A_CALL) fits = fits && buffer_add(into, " \0\0\0\0\0 ", 7);
+    fits = fits && add_marking_signs(into, text, end);
+    if (walk->at.in_link) fits = fits && buffer_add(into, " \0\0\0 ", 5);
+    return fits ? DONE : NO_MEMORY;
 }
 
 /* Read the attributes of an element: whether it is hidden, and what a block's names say. */
@@ -128,7 +120,7 @@ static Status begin(void *state, const Node *node) {
     walk->at.is_block = is_block;
     walk->at.in_pre = in_pre || tag->flags & IS_CODE;
     if (!walk->at.in_link && tag->flags & TAG_LINK) status = link_of(node, &walk->at.in_link);
-    return status == DONE ? read_text(walk, node->children) : status;
+    return status;
 }
 
 /* The last element that was entered ends. */
@@ -160,9 +152,8 @@ Status read_outline(Page *page, const Tables *tables, const Node *body) {
         !buffer_reserve(&page->text, 16 << 10) ||
         !buffer_add(&page->elements, &whole, sizeof whole))
         return NO_MEMORY;
-    Status status = walk_through(body, begin, end, read_text, &walk);
+    Status status = walk_through(body, begin, end, add_text, &walk);
     ((Element *)page->elements.data)->end = element_count(page);
     buffer_free(&walk.open);
-    buffer_free(&walk.joined);
     return status;
 }

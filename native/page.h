@@ -109,12 +109,11 @@ typedef struct {
     int32_t number;
 } Tag;
 const Tag *tag_of(Tag *kept, const Tables *tables, const Node *node);
-/* Get the text that begins at a node, as lxml joins text nodes: in `joined` if they are several. */
-bool text_from(Buffer *joined, const Node *first, const uint8_t **text, size_t *size);
-/* Walk through the elements of a body, without recursion, because pages may be deep. `begin`
- * returns HIDDEN for one that is skipped; `read_text` gets the node behind an element. */
+/* Walk through the elements and texts of a body, without recursion, because pages may be deep.
+ * `begin` returns HIDDEN for an element that is skipped. */
 typedef Status Step(void *walk, const Node *node);
-Status walk_through(const Node *body, Step *begin, Step *end, Step *read_text, void *walk);
+typedef Status AddText(void *walk, const uint8_t *text, const uint8_t *end);
+Status walk_through(const Node *body, Step *begin, Step *end, AddText *add_text, void *walk);
 static inline bool is_text(const Node *node) {
     return node->type == NODE_TEXT || node->type == NODE_CDATA;
 }
