@@ -93,28 +93,23 @@ static void skip_element(Walk *walk) {
         walk->piece++;
 }
 
-/* An element begins, with the text before its first child, or is skipped. */
+/* An element begins, or is skipped. */
 static Status begin(void *state, const Node *node) {
     Walk *walk = state;
     const Tag *tag = tag_of(walk->tags, walk->tables, node);
     if (tag->flags & TAG_NEVER_TEXT) return HIDDEN;
     Status status = is_hidden(node);
-    if (status == UNSUPPORTED) return UNSUPPORTED;
-    /* As in look_at() of outline.c. */
-    if (status == DONE && !(tag->flags & TAG_EMPTY)) {
-        if (walk->element == entered_count(walk->page)) return UNSUPPORTED;
-        if (walk->marks[walk->element++] == 2) {
-            skip_element(walk);
-            /* The cells behind it keep their columns. */
-            if (!(tag->flags & IS_CELL)) return HIDDEN;
-            status = add_tag(walk, node, tag, true);
-            if (status == DONE) status = add_tag(walk, node, tag, false);
-            return status == DONE ? HIDDEN : status;
-        }
-    } else if (status == DONE && node->children != NULL) {
-        return UNSUPPORTED;
-    }
-    return status == DONE ? add_tag(walk, node, tag, true) : status;
+    if (status != DONE) return status;
+    /* The outline did not enter it. */
+    if (tag->flags & TAG_EMPTY)
+        return node->children == NULL ? add_tag(walk, node, tag, true) : UNSUPPORTED;
+    if (walk->element == entered_count(walk->page)) return UNSUPPORTED;
+    if (walk->marks[walk->element++] != 2) return add_tag(walk, node, tag, true);
+    skip_element(walk);
+    /* The cells behind it keep their columns. */
+    if (tag->flags & IS_CELL) status = add_tag(walk, node, tag, true);
+    if (tag->flags & IS_CELL && status == DONE) status = add_tag(walk, node, tag, false);
+    return status == DONE ? HIDDEN : status;
 }
 
 static Status end(void *state, const Node *node) {

@@ -92,7 +92,7 @@ static Status link_of(const Node *node, Link *link) {
     return DONE;
 }
 
-/* An element begins, with the text before its first child. */
+/* An element begins, or is skipped. */
 static Status begin(void *state, const Node *node) {
     Walk *walk = state;
     Page *page = walk->page;
