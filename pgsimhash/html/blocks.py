@@ -130,7 +130,8 @@ _NAMES: Final = {
         " recommended recommendation recommendations cookie cookies cookiebanner cookiebar"
         " cookiebot consent gdpr onetrust tarteaucitron didomi borlabs cmplz cky cybot kommentar"
         " kommentarbereich leserkommentare commenti reacties relatedposts yarpp crp verwandte"
-        " aehnliche relacionados relacionadas similaires correlati empfehlungen"
+        " aehnliche relacionados relacionadas similaires correlati empfehlungen reward reprint"
+        " postcopyright articlecopyright articlelicensing postreward"
     ),
     # Parts of an article that stand in a box of their own, if no other word says otherwise.
     Named.NOTE: (

@@ -147,7 +147,8 @@ PARTS = sorted(words(
     " adwrap adUnit dfp-slot googlead paid-content partnerContent branded-content zergnet mpu"
     " affiliate-box pub-box pub adv-content ad-space reklam annons-box patrocinado sponsorizzato"
     " gesponsert-text gesponsord optin-box cta-box pop-up-text adrotate werbeanzeige textad-oben"
-    " adplaceholder promobox reclame-blok"
+    " adplaceholder promobox reclame-blok post-reward reward-container postReward post-copyright"
+    " article-copyright-info article-licensing reprint-statement"
 ))  # fmt: skip
 TOPICS = sorted(words(
     "category-kommentare category-cookies tag-cookies tag-newsletter cat-comments"
@@ -161,7 +162,7 @@ TOPICS = sorted(words(
     " rubrique-commentaires categorie-publicite etiqueta-publicidad categoria-comentarios"
     " schlagwort-anzeigen no-sidebar comments-closed product_cat-promo stellenanzeige"
     " header pub-date public-content affiliate-marketing-guide paid-leave partner brand-story"
-    " adventure adv-search"
+    " adventure adv-search rewarding-work copyright copyright-law no-reward"
 ))  # fmt: skip
 
 
