@@ -12,6 +12,7 @@
 #define FOOTER_LINKS 0.2   /* with a larger share, a sentence in a footer names categories */
 #define SENTENCE_WORDS 8.0 /* a block of this many words between shown blocks is a sentence */
 #define BYLINE_WORDS 15    /* between a title and its text */
+#define ITEM_WORDS 5       /* of the title of an item */
 
 /* Set the weights by the levels; return whether the page is nothing but boilerplate. */
 static bool find_weights(Page *page) {
@@ -31,8 +32,8 @@ static bool find_weights(Page *page) {
 }
 
 /* _show(): the geometric mean of a block's weight and the mean weight in its element's parent
- * decides; a heading is shown if the block behind it is, or one behind a byline, and what is apart
- * is not. */
+ * decides; a heading is shown if the block behind it is, or one behind a byline, and so is the
+ * title of an item; what is apart is not. */
 static void show_blocks(Page *page) {
     Element *elements = page->elements.data;
     double heaviest = 0.0;
@@ -48,12 +49,16 @@ static void show_blocks(Page *page) {
         const Block *block = page->blocks + at;
         const Element *element = elements + block->owner, *parent = elements + element->parent;
         double least = block->linked > LINKS * block->words ? SHOWN_LINKS : SHOWN;
-        bool shown = block->weight * (parent->mass / parent->words) >= square(least * heaviest);
+        double squared = block->weight * (parent->mass / parent->words);
+        bool shown = squared >= square(least * heaviest);
+        bool is_item = squared >= square(SHOWN * heaviest) && block->words >= ITEM_WORDS &&
+                       is_listed(block);
         bool is_title = (element->flags | parent->flags) & IS_TITLE;
         bool is_text = !(elements[behind].flags & IS_TITLE) && holds(elements, parent->parent, behind);
         bool is_near = between == 0 || (between <= BYLINE_WORDS && is_text);
-        if (!block->is_apart && (shown || (is_title && is_near))) {
+        if (!block->is_apart && (shown || ((is_title || is_item) && is_near)))
             page->shown[block->place] = 1;
+        if (page->shown[block->place] && (shown || is_title)) {
             behind = block->owner, between = 0;
         } else if (between <= BYLINE_WORDS) {
             between += is_title ? BYLINE_WORDS + 1 : block->words;

@@ -112,6 +112,7 @@ class TextBlock:
     unit: float = 0.0
     in_table: float = 0.0
     in_run: float = 0.0
+    is_listed: bool = False  # whether it is in a data table or list
     row: int = 0  # the place of its row in such a table or list, 0 for none
     weight: float = 1.0  # 0 to 1
     is_apart: bool = False  # whether an element around has a name that says that it is no content
@@ -243,7 +244,8 @@ def look_around(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
     _inherit(elements)
     for block in blocks:
         _find_unit(block, elements)
-        if max(block.in_table, block.in_run) > _LISTED_FROM:
+        block.is_listed = max(block.in_table, block.in_run) > _LISTED_FROM
+        if block.is_listed:
             block.kinds = block.kinds.replace(bytes([VOLATILE]), bytes([LISTED]))
             parent = block.element.parent
             if block.in_table:

@@ -93,9 +93,11 @@ def repair(root: HtmlElement) -> None:
         elif element.tag == "math" and _is_copy(element):
             element.tag = "annotation"
         elif element.tag == "pre":
-            numbers = element if _is_numbering(element) else element.getnext()
-            if numbers is element or (numbers is not None and _is_below_code(numbers)):
-                numbers.tag = "annotation"
+            after = element.getnext()  # the numbers of VuePress are there
+            if _is_numbering(element):
+                element.tag = "annotation"
+            elif after is not None and "line-number" in after.get("class", "") and _counts(after):
+                after.tag = "annotation"
         elif element.tag == "template" and (found := _STREAMED.fullmatch(element.get("id", ""))):
             places.setdefault(found[1], element)
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
@@ -155,11 +157,6 @@ def _is_numbering(pre: HtmlElement) -> bool:
     if code is None or all(part.tag != "pre" for part in islice(code.iter(), LABEL_PARTS)):
         return False
     return _counts(pre)
-
-
-def _is_below_code(element: HtmlElement) -> bool:
-    """Return whether an element behind a ``pre`` has the numbers of its lines, as VuePress does."""
-    return "line-number" in element.get("class", "") and _counts(element)
 
 
 def _counts(element: HtmlElement) -> bool:

@@ -88,7 +88,7 @@ LEGAL_WORDS: Final = words(
 PRIVACY_WORDS: Final = words("cookie cookies gdpr dsgvo rgpd")
 _FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names categories
 _SENTENCE_WORDS: Final = 8  # a block of this many words between shown blocks is a sentence
-_BYLINE_WORDS: Final = 15  # between a title and its text
+_BYLINE_WORDS, _ITEM_WORDS = 15, 5  # between a title and its text; of the title of an item
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
 _WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
 
@@ -245,7 +245,8 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
 
     A short line has little weight alone and much with the text around it. So the geometric mean of
     its weight and the mean weight in its element's parent decides. A heading is shown if the block
-    behind it is, also below a line such as its date, if it is near.
+    behind it is, also below a line such as its date, if it is near. So is the linked title of an
+    item in a list.
     """
     for block in blocks:
         block.element.mass += len(block.words) * block.weight
@@ -258,14 +259,17 @@ def _show(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> None:
     for block in reversed(blocks):
         parent = block.element.parent
         least = _SHOWN_LINKS if block.linked > _LINKS * len(block.words) else _SHOWN
-        shown = block.weight * (parent.mass / parent.words) >= (least * heaviest) ** 2
+        squared = block.weight * (parent.mass / parent.words)
+        shown = squared >= (least * heaviest) ** 2
+        is_item = squared >= (_SHOWN * heaviest) ** 2 and len(block.words) >= _ITEM_WORDS
+        is_item = is_item and block.is_listed
         # A question may be a button in a heading.
         is_title = block.element.tag in TITLE_TAGS or parent.tag in TITLE_TAGS
         is_text = behind.tag not in TITLE_TAGS and parent.parent.holds(behind)
         is_near = not between or (between <= _BYLINE_WORDS and is_text)
-        block.shown = (shown or (is_title and is_near)) and not block.is_apart
+        block.shown = (shown or ((is_title or is_item) and is_near)) and not block.is_apart
         between += (_BYLINE_WORDS if is_title else 0) + len(block.words)
-        if block.shown:
+        if block.shown and (shown or is_title):
             behind, between = block.element, 0
 
 

@@ -533,3 +533,12 @@ def test_the_title_of_a_page_is_shown_in_a_form(title: str, is_shown: bool) -> N
     form = f"<form><div><h1>{title}</h1><p>12.50 €</p><button>OK</button></div></form>"
     page = f"<title>A kettle of tin - Shop</title><ul>{LINKS}</ul>{form}<h3>About</h3><p>"
     assert (title in read_article(f"{page}{' '.join(SENTENCES[:3])}").text.split("\n")) == is_shown
+
+
+def test_the_linked_titles_of_items_are_shown_with_their_prices() -> None:
+    kinds = [*SENTENCES[0].split()[:7], *SENTENCES[1].split()[:7]]
+    link = "<div><div><a href=/{0}>A {0} for the boats on the bay</a></div></div>"
+    items = "".join(f"<li>{link.format(kind)}<p>12.50 € 9.99 €</p></li>" for kind in kinds)
+    text = read_article(f"<ul>{LINKS}</ul><main><h2>Shop</h2><ol>{items}</ol></main>").text
+    assert [kind for kind in kinds if f"A {kind} for the boats" in text] == kinds
+    assert "More about" not in text
