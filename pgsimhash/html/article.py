@@ -20,7 +20,7 @@ from pgsimhash.html.markdown import escape, escape_start, events, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
-from pgsimhash.html.repair import clear_around_title, clear_topics, unwrap_title
+from pgsimhash.html.repair import clear_around_title, clear_topics
 from pgsimhash.html.weights import weigh
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.pages.values import BytesLike
@@ -82,8 +82,7 @@ def article_of_tree(
     """
     head = read_head(root, url)
     is_missing = any(selectors) and cut(root, selectors)
-    clear_topics(root)
-    unwrap_title(root, head.title)
+    clear_topics(root, head.title)
     body = root.find("body")
     body = root if body is None else body
 

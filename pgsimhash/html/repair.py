@@ -215,21 +215,29 @@ def _is_word(button: HtmlElement) -> bool:
     return len(tokenize(f"{text or ''} {tail}")) >= _SENTENCE_WORDS
 
 
-def clear_topics(root: HtmlElement) -> None:
+def clear_topics(root: HtmlElement, page_title: str | None) -> None:
     """Remove ids that say what the sections of a manual are about, as their titles do: "cookies".
 
     Behind such a section is one with another name; comments and newsletters are below the last.
-    Ids of terms that are defined name them, too.
+    Ids of terms that are defined name them, too. And a form around the title of the page is none:
+    it is about buying what the page shows.
     """
-    for title in islice(root.iter(*HEADING_TAGS), _SECTIONS_MAX):
+    titles: list[HtmlElement] = []
+    for title in islice(root.iter("dt", *HEADING_TAGS), _SECTIONS_MAX):
+        if title.tag == "h1":
+            titles.append(title)
         section = title.getparent()
-        if section is not None and _is_apart(section) and _is_titled(section):
+        if title.tag == "dt":
+            if _is_apart(title):
+                del title.attrib["id"]
+        elif section is not None and _is_apart(section) and _is_titled(section):
             others = islice(section.itersiblings(str(section.tag)), LABEL_PARTS)
             if any(_is_titled(other) and not _is_apart(other) for other in others):
                 del section.attrib["id"]
-    for term in islice(root.iter("dt"), _SECTIONS_MAX):
-        if _is_apart(term):
-            del term.attrib["id"]
+    for title in titles[:_TITLES_MAX]:
+        form = next(title.iterancestors("form"), None)
+        if form is not None and {*tokenize(begin_of(title))} <= {*tokenize(page_title or "")}:
+            form.tag = "div"
 
 
 def clear_around_title(root: HtmlElement, page_title: str | None) -> bool:
@@ -247,15 +255,6 @@ def clear_around_title(root: HtmlElement, page_title: str | None) -> bool:
         part.attrib.pop("class", None)
         part.attrib.pop("id", None)
     return bool(cleared)
-
-
-def unwrap_title(root: HtmlElement, page_title: str | None) -> None:
-    """Make a form around the title of the page no form: it is about buying what the page shows."""
-    title_words = {*tokenize(page_title or "")}
-    for title in islice(root.iter("h1"), _TITLES_MAX):
-        form = next(title.iterancestors("form"), None)
-        if form is not None and {*tokenize(begin_of(title))} <= title_words:
-            form.tag = "div"
 
 
 def _is_apart(section: HtmlElement) -> bool:
