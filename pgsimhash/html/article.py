@@ -98,28 +98,26 @@ def article_of_tree(
             break
         page = read()
 
-    def lines(source: str) -> list[str]:
-        return list(compress(block_texts(source), page.shown))
+    def shown(source: str) -> str:
+        return "\n".join(compress(block_texts(source), page.shown))
 
     def text() -> str:
-        return "\n".join(lines(page.text()))
+        return shown(page.text())
 
     def markdown() -> str:
         parts = None if isinstance(page, _WeighedPage) else page.events(body)
         if parts is None:
             parts = list(events(body, weighed().ignored(body)))
         if parts.count(None) > MARKED_UP_MAX:
-            return unmarked(lines(page.text()))
+            return unmarked(text().split("\n"))
         return clean_text(render(parts, head.base))
 
     def weighed() -> _WeighedPage:
         return page if isinstance(page, _WeighedPage) else _WeighedPage(body)
 
-    def unlinked() -> str:
-        return "\n".join(lines(_LINKED.sub(" ", page.text())))
-
     if page.word_count <= PAGE_WORDS_MAX:
-        check_stand_in(head.title, text(), unlinked, root)
+        source = page.text()
+        check_stand_in(head.title, shown(source), lambda: shown(_LINKED.sub(" ", source)), root)
     about = (head.title, head.canonical_url, head.language, page.structure, lambda: weighed().words)
     by_c = page if isinstance(page, NativePage) else None
     return Article(markdown, text, *about, by_c, is_missing, head.noindex, head.alternates)

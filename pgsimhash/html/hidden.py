@@ -204,8 +204,7 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) ->
     with one tag and one first name or parent: those with the most words.
     """
     skipped = _LINKED if is_prose else NEVER_TEXT
-    siblings: defaultdict[tuple[HtmlElement | str | None, str], dict[HtmlElement, int]]
-    siblings = defaultdict(dict)
+    siblings = defaultdict[tuple[object, str], dict[HtmlElement, int]](dict)
     for element in hidden:
         names = named(element)
         is_opened = names.flags & _OPENED and element.tag != "body"
