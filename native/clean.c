@@ -27,10 +27,9 @@ PyObject *is_clean(PyObject *module, PyObject *bytes) {
     uint8_t is_dirty = 0;
     /* Without a branch, so that compilers use vector instructions. */
     for (const uint8_t *byte = at; byte < end; byte++) {
-        uint8_t is_space = (*byte == '\t' ? 1 : 0) + (*byte == '\n' ? 1 : 0) +
-                           (*byte == '\f' ? 1 : 0) + (*byte == '\r' ? 1 : 0);
-        is_dirty |= (*byte < 0x20 ? 1 : 0) - is_space;
-        is_dirty |= *byte == 0x7F ? 1 : 0;
+        is_dirty |= (*byte < 0x20) & (*byte != '\t') & (*byte != '\n') & (*byte != '\f') &
+                    (*byte != '\r');
+        is_dirty |= *byte == 0x7F;
     }
     while (at < end && !is_dirty) {
         uint64_t eight;
