@@ -491,7 +491,7 @@ END
 $$;
 
 CREATE FUNCTION pgsimhash._end_runs(own_id integer, run_ids bigint[]) RETURNS void
-    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
     UPDATE pgsimhash.runs AS r SET ended_at = now()
     WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids);
 $$;

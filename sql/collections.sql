@@ -138,7 +138,7 @@ CREATE FUNCTION pgsimhash.create_collection(
     name text, scheme text, distance integer DEFAULT NULL, keep_markdown boolean DEFAULT NULL,
     normalize_urls boolean DEFAULT NULL
 ) RETURNS integer
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     present pgsimhash.collections;
 BEGIN

@@ -4,7 +4,7 @@
 CREATE FUNCTION pgsimhash.start_run(
     label text DEFAULT 'SQL', collection text DEFAULT 'default'
 ) RETURNS bigint
-    LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE sql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
     INSERT INTO pgsimhash.runs (collection_id, label)
     VALUES (pgsimhash._id_of(collection), coalesce(label, 'SQL'))
     RETURNING run_id;

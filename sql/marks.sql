@@ -7,7 +7,7 @@
 CREATE FUNCTION pgsimhash.mark(
     a text, b text, same boolean, collection text DEFAULT 'default'
 ) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(collection, 2);
     low constant text := least(a COLLATE "C", b COLLATE "C");

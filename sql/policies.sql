@@ -11,7 +11,7 @@ CREATE FUNCTION pgsimhash.set_policy(
     ignore_parameters text DEFAULT NULL, sample_every integer DEFAULT NULL,
     collection text DEFAULT 'default'
 ) RETURNS pgsimhash.policies
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 #variable_conflict use_variable
 DECLARE
     own_id constant integer := pgsimhash._lock_collection(collection, 1);
