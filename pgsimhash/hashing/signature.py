@@ -38,8 +38,9 @@ SIZE_MAX: Final = 127
 PLAIN_TEXT: Final = 128  # the mark
 
 _SAMPLED: Final = SIGNATURE_BITS - SIZE_BITS
-# The sizes of few features: 76 of a page, and 48 of a plain text, such as a long title.
-_FEW, _FEW_OF_TEXTS = 50, 45
+# Of pages and of plain texts: the size of few features (76; 48, such as a long title), the least
+# containment of few from 5 bits, and the bits from which not more is asked of many.
+_ASKED: Final = ((50, 0.7802, 8), (45, 0.7502, 6))
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:
@@ -65,8 +66,8 @@ def containment_min(distance: int, a: int, b: int) -> float:
     It is at most 0.87 for plain texts. If a page has few features, of which each changes several
     bits, it is 0.65 up to 4 bits and 0.78 above, 0.75 for plain texts.
     """
-    # At 0.65 or 0.75, rounding would decide between Python and SQL for some numbers of bits.
-    few, of_few, strictest = (_FEW_OF_TEXTS, 0.7502, 6) if a & b & PLAIN_TEXT else (_FEW, 0.7802, 8)
+    # At 0.65, 0.75 or 0.78, rounding would decide between Python and SQL for some numbers of bits.
+    few, of_few, strictest = _ASKED[a & b & PLAIN_TEXT > 0]
     is_few = min(a & SIZE_MAX, b & SIZE_MAX) < few
     if distance < (5 if is_few else 3):
         return 0.6502
@@ -87,6 +88,7 @@ def confirmations(
     sizes = (low & np.uint64(SIZE_MAX)).astype(np.int64)
     is_plain = (low & np.uint64(PLAIN_TEXT)) > 0
     low >>= np.uint64(SIZE_BITS)
+    asked = np.array(_ASKED).T
 
     def confirmed(
         one: int | NDArray[np.int64], others: NDArray[np.int64], distances: NDArray[Any]
@@ -96,11 +98,10 @@ def confirmations(
         resemblance = np.maximum(1 - 2 * differing / _SAMPLED, 0)
         ratio = np.exp2(np.minimum(abs(sizes[others] - sizes[one]), SIZE_STEPS) / SIZE_STEPS)
         share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
-        plain = is_plain[others] & is_plain[one]
-        few = np.minimum(sizes[others], sizes[one]) < np.where(plain, _FEW_OF_TEXTS, _FEW)
-        bits = np.minimum(distances, np.where(plain, 6, 8))
-        far = np.where(few, np.where(plain, 0.7502, 0.7802), 0.6902 + 0.03 * bits)
-        least = np.where(distances < np.where(few, 5, 3), 0.6502, far)
+        few, of_few, strictest = asked[:, (is_plain[others] & is_plain[one]).astype(np.intp)]
+        is_few = np.minimum(sizes[others], sizes[one]) < few
+        far = np.where(is_few, of_few, 0.6902 + 0.03 * np.minimum(distances, strictest))
+        least = np.where(distances < np.where(is_few, 5, 3), 0.6502, far)
         result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
         return result
 

@@ -176,6 +176,23 @@ BLOCK: Final = words(
 # The tags in cells of layout tables; data tables without header cells never have them.
 CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
 _EMPTY: Final = words("br img input link meta")
+# The tags that separate blocks of Markdown; others are inline, as unknown ones are in browsers.
+_SEPARATING: Final = BLOCK | words(
+    "caption col colgroup dir hgroup hr legend listing plaintext search xmp"
+)
+MARKS: Final = {
+    "a": "", "b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "samp": "`",
+    "tt": "`", "del": "~~", "s": "~~", "strike": "~~",
+}  # fmt: skip
+PLAIN_EVENT: Final = 4  # of blocks that are only apart from others
+MEANT: Final = CELL_TAGS | HEADING_TAGS | words("blockquote caption dd hr li ol pre table tr ul")
+EVENT_TAGS: Final = flags_of({
+    1: (*CELL_TAGS, "a", "dd", "img", "ol", "pre", "table"),  # the element is needed
+    2: _SEPARATING,
+    PLAIN_EVENT: _SEPARATING - MEANT,
+    8: (*MARKS, "br", "img"),
+})  # fmt: skip
+"""The flags of the tags that matter, for native/events.c too."""
 NAMED_MAX: Final = 50_000  # how many block elements are classified by their attributes
 
 _BEGIN, _LINK_BEGIN, _LINK_END, _SIGN, _DATE = (f" {sign} " for sign in SIGNS)

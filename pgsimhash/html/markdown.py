@@ -14,15 +14,16 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.html.blocks import (
-    BLOCK,
     CELL_BLOCKS,
     CELL_TAGS,
+    EVENT_TAGS,
     HEADING_TAGS,
+    MARKS,
+    MEANT,
     NEVER_TEXT,
+    PLAIN_EVENT,
     Ignored,
-    flags_of,
     is_hidden,
-    words,
 )
 from pgsimhash.html.head import absolute, image_source
 from pgsimhash.html.native import Event
@@ -33,14 +34,6 @@ _INDENTS_MAX: Final = 20_000_000  # the most characters of prefixes of all lines
 _COLUMNS_MAX: Final = 100
 _CLASS_MAX: Final = 500
 
-# The tags that separate blocks; others are inline, as unknown ones are in browsers.
-_BLOCKS: Final = BLOCK | words(
-    "caption col colgroup dir hgroup hr legend listing plaintext search xmp"
-)
-_MARKS: Final = {
-    "a": "", "b": "**", "strong": "**", "em": "*", "i": "*", "code": "`", "kbd": "`", "samp": "`",
-    "tt": "`", "del": "~~", "s": "~~", "strike": "~~",
-}  # fmt: skip
 _HEADINGS: Final = {tag: f"{'#' * int(tag[1])} " for tag in HEADING_TAGS}
 
 _SPECIAL: Final = "\\`*_[]<"  # the backslash first, because it escapes the others
@@ -51,16 +44,6 @@ _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:(?:language|lang|hljs|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
 )
 _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,30}")
-
-_PLAIN: Final = 4  # blocks that are only apart from others
-_MEANT: Final = CELL_TAGS | HEADING_TAGS | words("blockquote caption dd hr li ol pre table tr ul")
-EVENT_TAGS: Final = flags_of({
-    1: (*CELL_TAGS, "a", "dd", "img", "ol", "pre", "table"),  # the element is needed
-    2: _BLOCKS,
-    _PLAIN: _BLOCKS - _MEANT,
-    8: (*_MARKS, "br", "img"),
-})  # fmt: skip
-"""The flags of the tags that matter, for native/events.c too."""
 
 
 def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Event]:
@@ -76,7 +59,7 @@ def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Eve
     for event, node in walker:
         if event == "end":
             if node is not skipped and (flags := EVENT_TAGS[str(node.tag)]):
-                yield "" if flags & _PLAIN else None
+                yield "" if flags & PLAIN_EVENT else None
             if node.tail and node is not element and (node, True) not in texts:
                 yield node.tail
         elif ignored and (node in elements or node.tag in NEVER_TEXT or is_hidden(node)):
@@ -87,7 +70,7 @@ def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Eve
             walker.skip_subtree()
         else:
             if flags := EVENT_TAGS[str(node.tag)]:
-                yield "" if flags & _PLAIN else (str(node.tag), node)
+                yield "" if flags & PLAIN_EVENT else (str(node.tag), node)
             if node.text and (node, False) not in texts:
                 yield node.text
 
@@ -135,7 +118,7 @@ def _code_of(events: Iterator[Event]) -> str:
             parts += ["\n"] * (breaks and event[0] != "\n")
             parts.append(event)
             breaks = False
-        if tag in _MEANT or event == "":
+        if tag in MEANT or event == "":
             breaks = bool(parts) and not parts[-1].endswith("\n")
     return "".join(parts)
 
@@ -164,11 +147,11 @@ class _Writer:
 
     def start(self, tag: str, node: Any) -> None:
         """Open an element."""
-        if tag in _MARKS:
+        if tag in MARKS:
             # A placeholder for its mark, written if it has words.
             self._open.append((self._block, len(self._inline), self._texts))
             self._inline.append("")
-            self._code += _MARKS[tag] == "`"
+            self._code += MARKS[tag] == "`"
         elif tag == "img":
             self._image(node)
         elif tag == "br":
@@ -209,11 +192,11 @@ class _Writer:
 
     def end(self, tag: str, node: Any) -> None:
         """Close an element."""
-        if tag in _MARKS:
+        if tag in MARKS:
             self._end_inline(tag, node)
-        elif tag in _MEANT and self.table is not None:
+        elif tag in MEANT and self.table is not None:
             self._end_in_table(tag, node, self.table)
-        elif tag in _MEANT:
+        elif tag in MEANT:
             self.flush()
             if tag in ("li", "blockquote") or (tag == "dd" and not _goes_on(node)):
                 self._first.pop()
@@ -312,7 +295,7 @@ class _Writer:
 
     def _end_inline(self, tag: str, node: Any) -> None:
         block, place, texts = self._open.pop()
-        mark = end = _MARKS[tag]
+        mark = end = MARKS[tag]
         self._code -= mark == "`"
         # Markdown does not interpret marks and links within code.
         if self._code or block != self._block or texts == self._texts:

@@ -93,8 +93,6 @@ def odd_tags(html: bytes) -> tuple[int, bool, bool]:
 @cache
 def _tables() -> object:
     """Return the tables of the modules beside this one for the extension."""
-    from pgsimhash.html.markdown import EVENT_TAGS
-
     # The bits of native/page.h.
     tags = {
         0: blocks.BESIDE_TAGS, 1: ("footer",), 2: ("header",), 3: blocks.CONTENT_TAGS, 4: ("h1",),
@@ -106,7 +104,7 @@ def _tables() -> object:
         23: blocks._CONTAINERS, 24: ("a",),
     }  # fmt: skip
     flags = blocks.flags_of({1 << bit: listed for bit, listed in tags.items()})
-    for tag, event in EVENT_TAGS.items():
+    for tag, event in blocks.EVENT_TAGS.items():
         flags[tag] |= event << 25
     words = {
         0: page_words.BEFORE, 1: page_words.BEHIND, 2: weights.PRIVACY_WORDS,

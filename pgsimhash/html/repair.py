@@ -219,8 +219,8 @@ def clear_topics(root: HtmlElement, page_title: str | None) -> None:
     """Remove ids that say what the sections of a manual are about, as their titles do: "cookies".
 
     Behind such a section is one with another name; comments and newsletters are below the last.
-    Ids of terms that are defined name them, too. And a form around the title of the page is none:
-    it is about buying what the page shows.
+    The id of a term that is defined says the same of it. A form around the title of the page
+    becomes a ``div``: it sells what the page shows.
     """
     titles: list[HtmlElement] = []
     for title in islice(root.iter("dt", *HEADING_TAGS), _SECTIONS_MAX):
