@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,9 @@ def test_killed_or_stopped_processes_lose_no_page(harm: Callable[[psutil.Process
     for item in extract_many(pages, jobs=2, page_seconds=1):
         if len(made) in (5, 25):
             for process in readers():
-                harm(process)
+                # One may have ended: a slow page on a busy machine ends it too.
+                with suppress(psutil.NoSuchProcess):
+                    harm(process)
         made.append(item)
     assert [item.url for item in made] == [item.url for item in pages]
     # A page is read again once, and the second process may be harmed too.
