@@ -5,8 +5,10 @@ separated here, and every missing part is a failure. After damage, reading resum
 record, in gzip data at the next member that begins with one.
 """
 
+import hashlib
 import io
 import re
+from base64 import b16encode, b32encode, b64encode
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -83,6 +85,7 @@ class _Record(NamedTuple):
     block: bytes
     size: int  # of the whole block
     may_be_cut: bool  # the file may end within the block
+    has_hole: bool = False  # bytes are missing in it or behind it
 
     @property
     def url(self) -> str:
@@ -94,6 +97,9 @@ class _Record(NamedTuple):
 
     def item(self, name: str, number: int, reading: Reading) -> PageItem | str:
         """Return the page, its failure, or why there is no page; empty if it is about the crawl."""
+        if self.has_hole:
+            detail = "bytes are missing in it or up to the next record"
+            return PageFailure(f"{name}#{number}", "unreadable", detail, number)
         kind, texts = self._header("WARC-Type").lower(), reading.texts
         http, body, status = StatusAndHeaders("", []), self.block, ""
         if texts and kind in ("response", "resource", "revisit"):
@@ -286,7 +292,8 @@ def _read_record(
         if is_short or (is_wrong and not blanks) or _RECORD.search(read):
             line, real = _real_block(stream, read, max_bytes)
             if kept == size or (is_short and not skipped):
-                record = record._replace(block=real, size=len(real))
+                has_hole = is_number and _lacks_bytes(headers, real, size)
+                record = record._replace(block=real, size=len(real), has_hole=has_hole)
         return record, line, None
     except DamagedError as damage:
         if isinstance(damage, ChecksumError) and stream.member == member:
@@ -341,9 +348,25 @@ def _real_block(stream: Stream, read: bytes, max_bytes: int) -> tuple[bytes, byt
                 lines.append(line)
             size += len(line)
         block = b"".join(lines)
-    for end in _BLOCK_ENDS:
-        block = block.removesuffix(end)
-    return line, block
+    ends = (end for end in _BLOCK_ENDS if block.endswith(end))
+    return line, block.removesuffix(next(ends, b""))
+
+
+def _lacks_bytes(headers: Any, block: bytes, size: int) -> bool:
+    """Return whether a block with a wrong size also has none of the digests in its header."""
+    lines, ends = block.count(b"\n"), block.count(b"\r\n")
+    if len(block) == size or (ends in (0, lines) and abs(len(block) - size) <= lines):
+        return False  # its line ends may have been converted since
+    parts = block, _split_http(block[:_MAX_HEADERS])[1] + block[_MAX_HEADERS:]
+    expected, found = set[str](), set[str]()
+    for header in ("WARC-Block-Digest", "WARC-Payload-Digest"):
+        name, _, digest = (headers.get_header(header) or "").strip().lower().partition(":")
+        if name in ("md5", "sha1", "sha256", "sha512"):
+            expected.add(digest.strip("="))
+            own = [hashlib.new(name, part, usedforsecurity=False).digest() for part in parts]
+            texts = [encode(each) for each in own for encode in (b16encode, b32encode, b64encode)]
+            found.update(text.decode().lower().strip("=") for text in texts)
+    return bool(expected) and expected.isdisjoint(found)
 
 
 def _next_version(stream: Stream, line: bytes) -> bytes:

@@ -1,4 +1,6 @@
+import base64
 import gzip
+import hashlib
 import re
 import zlib
 from collections import Counter
@@ -544,6 +546,47 @@ def test_line_ends_that_were_removed_after_counting_lose_no_record(path: Path) -
         record(HTML + b"\r\n</html>", url=f"https://a.example/{n}", zipped=False) for n in range(4)
     )
     assert len(list(read(path, data.replace(b"\r\n", b"\n")))) == 4
+
+
+def digested(url: str, header: str, name: str = "sha1", encode: Any = base64.b32encode) -> bytes:
+    """Return a record with one digest, and with lines at its end that are not the archive's."""
+    body = b"%b <!-- %b -->\n</html>\n\n" % (HTML, url.encode())
+    block = record(body, zipped=False).split(b"\r\n\r\n", 1)[1][:-4]
+    digest = hashlib.new(name, block if "Block" in header else body).digest()
+    text = f"{name}:{encode(digest).decode()}"
+    return record(body, url=url, warc={header: text}, zipped=False)
+
+
+@pytest.mark.parametrize("digest", [
+    ("WARC-Block-Digest",), ("WARC-Payload-Digest",),
+    ("WARC-Block-Digest", "sha256", base64.b16encode), ("WARC-Payload-Digest", "md5"),
+])  # fmt: skip
+def test_a_hole_in_plain_records_is_a_failure(path: Path, digest: Any) -> None:
+    records = [digested(f"https://a.example/{n}", *digest) for n in range(5)]
+    pages, data, length = urls(read(path, *records)), b"".join(records), len(records[0])
+    # It begins in the text of a page and ends anywhere.
+    for begin in (*range(length - len(HTML), length - 30, 49), 3 * length - len(HTML)):
+        for size in (9, *range(90, 2 * length, 271)):
+            items = read(path, data[:begin] + data[begin + size :])
+            broken = [failed(item) for item in items if not isinstance(item, SourcePage)]
+            assert broken[0] == (f"{path}#{begin // length + 1}", "unreadable"), (begin, size)
+            lost = [url for url in pages if url not in urls(items)]
+            ends = begin // length, (begin + size) // length
+            assert lost == pages[ends[0] : ends[1] + 1], (begin, size)
+
+
+@pytest.mark.parametrize("digest", ["WARC-Block-Digest", "WARC-Payload-Digest"])
+def test_a_wrong_length_alone_is_no_hole(path: Path, digest: str) -> None:
+    first, second = (digested(f"https://a.example/{n}", digest) for n in range(2))
+    size = len(first.split(b"\r\n\r\n", 1)[1]) - 4
+    for records in ((first, second), (second, first)):
+        pages = read(path, *records)
+        wrong = [part.replace(b": %d\r\n" % size, b": %d\r\n" % (size + 99)) for part in records]
+        assert read(path, *wrong) == pages
+        # Converted lines have other digests, and digests may be unknown.
+        assert len(urls(read(path, *(part.replace(b"\r\n", b"\n") for part in records)))) == 2
+        other = [part.replace(b": sha1:", b": own:").replace(b"many", b"") for part in records]
+        assert len(urls(read(path, *other))) == 2
 
 
 def test_damage_says_nothing_on_stderr(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
