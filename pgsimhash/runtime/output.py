@@ -16,9 +16,9 @@ def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
     """Lend a new file that replaces ``path``, with its mode, once it is complete and on disk.
 
     After an exception, a kill or on a full disk, ``path`` is what it was. If it ``is_new``, a file
-    with content is a FileExistsError.
+    with content is a FileExistsError; if that came meanwhile, the new file has another name.
     """
-    if is_new and path.is_file() and path.stat().st_size:
+    if is_new and _has_content(path):
         raise FileExistsError("the file exists; name another one, or move it away")
     if not _is_replaceable(path):
         with path.open("wb") as file:
@@ -39,6 +39,10 @@ def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
                 # On a full disk, to write what is in the buffer would fail again.
                 file.raw.close()
                 raise
+        if is_new and _has_content(target):
+            own = target.with_stem(f"{target.stem}{new.name}")
+            new.replace(own)
+            raise FileExistsError(f"another program wrote it meanwhile; this one wrote {own}")
         new.replace(target)
     finally:
         new.unlink(missing_ok=True)
@@ -60,6 +64,10 @@ def _is_same_file(output: Path | int, file: Any) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(known.st_mode) and os.path.samestat(known, written)
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _is_replaceable(path: Path) -> bool:

@@ -153,6 +153,19 @@ def test_all_yielded_verdicts_and_all_their_fields_are_in_the_file(path: Path) -
     assert (back.url, back.kind, back.simhash) == ("file:///\\udcff", "another", 2**64 - 1)
 
 
+def test_of_two_writers_of_one_file_neither_loses_its_verdicts(path: Path) -> None:
+    verdicts = [Verdict(f"https://a.example/{n}", "new", "first_seen", n) for n in range(5)]
+    first, second = (parquet.write_verdicts(path, verdicts[:n]) for n in (2, 5))
+    next(first), next(second)
+    assert len(list(first)) == 1
+    with pytest.raises(ArgumentError, match="another program wrote it meanwhile; this") as error:
+        list(second)
+    other = Path(str(error.value).rpartition(" ")[2])
+    assert {*path.parent.iterdir()} == {path, other}
+    assert [len(verdicts_in(each)) for each in (path, other)] == [2, 5]
+    assert other.suffix == path.suffix
+
+
 def test_a_disk_that_fills_up_and_an_unwritable_file(path: Path) -> None:
     parquet.write_archive(path, np.arange(9, dtype=np.uint64))
     before = path.read_bytes()
