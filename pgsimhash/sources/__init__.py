@@ -64,6 +64,13 @@ The function yields the pages and failures of ``(file, name, reading)``: the ope
 failures, and the options.
 """
 
+_OTHER_FORM: Final = re.compile(
+    r".*\.(?:arc(?:\.gz)?|(?:warc|wet|wacz|parquet|jsonl|jl|ndjson)"
+    r"(?:\.(?:7z|br|bz2|gz|lz4|lzma|rar|tar|xz|zip|zst))+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Names of archives that no reader reads; in folders too they are failures."""
+
 _STDIN: Final = "-"
 
 
@@ -160,6 +167,9 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
             yield read_html(path, reading.max_bytes, reading.url_of(path))
         elif reader is None:
             detail = f"not HTML, and its name does not end in one of {', '.join(READERS)}"
+            if _OTHER_FORM.fullmatch(path.name):
+                convert = "warcio recompress old.arc.gz new.warc.gz"
+                detail = f"packed in another way; unpack it, or convert ARC with: {convert}"
             raise PageError("unreadable", detail)
         else:
             module, function = reader.split(".")
@@ -238,7 +248,7 @@ def _paths_below(folder: Path, reading: Reading) -> Iterator[Path | PageFailure]
             if not stat.S_ISDIR(status.st_mode):
                 if identity in seen:
                     reading.skip("own output", shown(path))
-                elif reader is None and not _begins_like_html(path):
+                elif not (reader or _OTHER_FORM.fullmatch(path.name) or _begins_like_html(path)):
                     reading.skip(OTHER_FILES, shown(path))
                 elif stat.S_ISREG(status.st_mode) or reader == _HTML:
                     yield path

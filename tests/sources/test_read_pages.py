@@ -55,16 +55,23 @@ def test_inputs_are_read_in_their_order_each_when_it_is_due(page: Path) -> None:
     ("gone.jsonl", "No such file"), ("gone.warc", "No such file"), ("a\0b.html", "embedded null"),
     ("damaged.warc.gz", "gzip data ends early"),
     ("page.pdf", r"does not end in one of \.html, .*\.jsonl, .*\.ndjson\.gz, .*\.warc\.gz"),
+    *((name, "unpack it, or convert ARC with: warcio recompress") for name in (
+        "crawl.arc.gz", "old.ARC", "crawl.warc.bz2", "lines.jsonl.xz", "crawl.wacz.gz",
+        "crawl.warc.tar.gz")),
 ])  # fmt: skip
 def test_a_path_that_cannot_be_read_fails_alone(page: Path, name: str, detail: str) -> None:
     path = page.with_name(name)
-    if name in ("damaged.warc.gz", "page.pdf"):
+    if not name.startswith(("gone", "a")):
         path.write_bytes(b"\x1f\x8b\x08")
     broken, found = read_pages([path, page])
     assert isinstance(broken, PageFailure)
     assert (broken.url.partition("#")[0], broken.reason) == (str(path), "unreadable")
     assert re.search(detail, broken.detail)
     assert isinstance(found, SourcePage)
+    # Archives are not skipped in folders either, where there are other files.
+    if "it" in detail:
+        path.with_name(f"{name}.cdx").touch()
+        assert broken in read_pages([path.parent])
 
 
 def test_a_dash_is_the_stdin_of_the_process_and_warcio_is_loaded_only_for_archives() -> None:
