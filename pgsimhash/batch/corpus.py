@@ -153,6 +153,9 @@ def _chunks(
                 cells = [] if column is None else batch.column(column).to_pylist()
                 step = step or 1 + max(len(batch) - 1, 0) // most
                 yield batch, cells[::step], (done, total)
+        if done != total:
+            problem = f"{path} is damaged: it has {done:,} of {total:,} rows"
+            raise ArgumentError("invalid_file", problem)
         return
     with path.open("rb") as file:
         lines, number = iter(partial(stream_of(file).readline, sys.maxsize), b""), 0

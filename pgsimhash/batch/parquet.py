@@ -118,7 +118,7 @@ def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``."""
     with (
         translated_errors(path, "read as a Parquet file"),
-        pq.ParquetFile(path, **IN_PARTS, page_checksum_verification=True) as file,
+        pq.ParquetFile(path, **IN_PARTS) as file,
     ):
         names = file.schema_arrow.names
         if names.count("simhash") != 1:

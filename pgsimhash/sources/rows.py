@@ -19,8 +19,12 @@ _COLUMNS: Final = ("url", "html", "text", "charset", "fetched_at", "etag", "last
 _TEXT_NEEDS: Final = f'"text" needs {TEXT_SCHEME}, and texts=True in Python'
 _ROWS: Final = 64  # rows in memory at once
 _BUFFER: Final = 1024 * 1024  # bytes of a column read at once; by default, its whole row group
-IN_PARTS: Final[dict[str, Any]] = {"buffer_size": _BUFFER, "pre_buffer": False}
-"""The options of pyarrow that read a Parquet file in little memory."""
+IN_PARTS: Final[dict[str, Any]] = {
+    "buffer_size": _BUFFER,
+    "pre_buffer": False,
+    "page_checksum_verification": True,
+}
+"""The options of pyarrow that read a Parquet file in little memory, and find damage."""
 
 
 def read_json_lines(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]:
@@ -82,7 +86,7 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
         raise PageError("unreadable", problem) from None
     number, damages = 0, (pa.ArrowException, OSError, ValueError)
     try:
-        with pq.ParquetFile(file, **IN_PARTS, page_checksum_verification=True) as table:
+        with pq.ParquetFile(file, **IN_PARTS) as table:
             names = table.schema_arrow.names
             content = "text" if reading.texts else "html"
             if not {"url", content} <= {*names} or len({*names}) < len(names):
@@ -102,6 +106,9 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
                         for row in range(len(batch)):
                             number += 1
                             yield _row_page(batch, row, f"{name}#{number}", number, reading)
+                    if number < end:
+                        # No checksum protects the page headers.
+                        raise ValueError("a page header is damaged")
                 except damages as error:
                     detail = f"{one_line(error)}; rows {number + 1:,} to {end:,} were not read"
                     yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)

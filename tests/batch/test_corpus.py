@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,20 @@ def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ArgumentError, match="cannot be read as a Parquet file"):
         dedup(path, kept)
+
+
+@pytest.mark.filterwarnings("ignore:.* texts have fewer")
+def test_no_flipped_bit_of_a_parquet_file_changes_or_loses_rows(tmp_path: Path) -> None:
+    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
+    table = pa.table({"text": [f"{n} words of a row" for n in range(6)]})
+    pq.write_table(table, path, row_group_size=2, write_page_checksum=True)
+    data = path.read_bytes()
+    for at in range(4, 120):
+        for bit in range(8):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
+            with suppress(ArgumentError):
+                dedup(path, kept)
+                assert pq.read_table(kept) == table, (at, bit)
 
 
 def test_the_command(tmp_path: Path) -> None:

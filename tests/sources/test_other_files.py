@@ -355,6 +355,18 @@ def test_no_damage_raises(tmp_path: Path, name: str) -> None:
         assert {type(item) for item in read(path)} <= {SourcePage, PageFailure}
 
 
+def test_no_flipped_bit_loses_rows_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    rows = [{"url": f"{URL}{n}", "html": "<p>"} for n in range(4)]
+    write_rows(path, rows, row_group_size=2, write_page_checksum=True)
+    data = path.read_bytes()
+    for at in range(4, 100):
+        for bit in range(8):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
+            items = read(path)
+            assert len(urls(items)) in (4, len(items) - 1), (at, bit)
+
+
 GOOD = b'{"url": "https://example.com/good", "html": "<p>good"}'
 GOOD_PAGE = SourcePage("https://example.com/good", "<p>good")
 
