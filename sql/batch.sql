@@ -49,7 +49,10 @@ BEGIN
     IF cardinality(batch) = 0 THEN
         RETURN;
     ELSIF EXISTS (SELECT FROM unnest(batch) AS d WHERE d.scope = 'global') THEN
-        compared := pgsimhash._siblings(own_id);
+        -- Pages of a collection that this transaction rebuilds are in the new one too.
+        compared := array_remove(
+            pgsimhash._siblings(own_id), nullif(current_setting('simhashes.rebuilt', true), '')::integer
+        );
     END IF;
     SELECT n.newest_pages, n.pairs INTO newest_pages, pairs
     FROM pgsimhash._near_pairs(own_id, compared, batch) AS n;

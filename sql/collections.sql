@@ -312,14 +312,13 @@ BEGIN
 END
 $$;
 
--- The scope global. Pages of a collection that this transaction rebuilds are in the new one too.
+-- The scope global.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT array_agg(c.collection_id ORDER BY c.collection_id)
     FROM pgsimhash.collections AS own
     JOIN pgsimhash.collections AS c ON c.scheme = own.scheme
-    WHERE own.collection_id = own_id AND c.collection_id::text
-        IS DISTINCT FROM current_setting('simhashes.rebuilt', true);
+    WHERE own.collection_id = own_id;
 $$;
 
 -- Refuses writers until the transaction ends. The advisory lock tells those that wait for the row why.
