@@ -41,12 +41,13 @@ BEGIN
     made := jsonb_populate_record(made, given);
     DELETE FROM pgsimhash.policies AS p
     WHERE p.collection_id = own_id AND p.policy_id = made.policy_id;
-    INSERT INTO pgsimhash.policies OVERRIDING SYSTEM VALUE SELECT made.*;
+    INSERT INTO pgsimhash.policies OVERRIDING SYSTEM VALUE VALUES (made.*);
     RETURN made;
 EXCEPTION WHEN check_violation THEN
-    GET STACKED DIAGNOSTICS broken = CONSTRAINT_NAME;
-    -- Yours have other names.
-    IF broken !~ '^policies_[a-z_]+_(fits|known|positive)$' THEN
+    -- A cluster gives no CONSTRAINT_NAME. Yours have other names.
+    GET STACKED DIAGNOSTICS broken = MESSAGE_TEXT;
+    broken := substring(broken FROM '\m(policies_[a-z_]+_(fits|known|positive))\M');
+    IF broken IS NULL THEN
         RAISE;
     END IF;
     RAISE EXCEPTION 'a setting of the policy is out of range: %', broken
