@@ -14,10 +14,12 @@ DECLARE
 BEGIN
     PERFORM pgsimhash._id_of(collection) WHERE collection IS NOT NULL;
     IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
-        -- On the node that keeps them, pg_class has the shards too.
+        -- On the node that keeps them, pg_class has the shards too. Sizes of tables are refused after
+        -- a deletion in the same transaction.
         bytes := (
-            SELECT sum(citus_total_relation_size(d.logicalrelid))
-            FROM pg_dist_partition AS d
+            SELECT sum(s.size)
+            FROM citus_shard_sizes() AS s
+            JOIN pg_dist_shard AS d ON d.shardid = s.shard_id
             JOIN pg_class AS t ON t.oid = d.logicalrelid
             WHERE t.relnamespace = home
         );
