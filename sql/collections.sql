@@ -364,7 +364,7 @@ BEGIN
     FOREACH one IN ARRAY tables LOOP
         EXECUTE format(
             'INSERT INTO pgsimhash.%1$I (collection_id, %2$s) '
-            'SELECT $1, %2$s FROM %3$I.%1$I AS o WHERE o.collection_id = $2 %4$s',
+            'SELECT $1, %2$s FROM %3$I.%1$I AS o WHERE o.collection_id = $2',
             one, (
                 SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
                 FROM pg_attribute AS a
@@ -376,13 +376,14 @@ BEGIN
                     AND NOT a.attisdropped
                     AND a.attidentity <> 'a'
                     AND a.attname <> 'collection_id'
-            ), from_schema,
-            CASE one WHEN 'last_seen' THEN
-                'AND EXISTS (SELECT FROM pgsimhash.pages AS p '
-                'WHERE p.collection_id = $1 AND p.page_id = o.page_id)'
-            END
+            ), from_schema
         ) USING own_id, source_id;
     END LOOP;
+    -- Not by a join above: a cluster has the other schema on another node.
+    DELETE FROM pgsimhash.last_seen AS s
+    WHERE s.collection_id = own_id AND NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = own_id AND p.page_id = s.page_id
+    );
     EXECUTE format(
         'SELECT array_agg(o.page_id) FROM %I.pages AS o WHERE o.collection_id = $1 AND NOT o.covered',
         from_schema

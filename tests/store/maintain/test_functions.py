@@ -17,6 +17,7 @@ def test_each_function_is_the_method_of_its_name() -> None:
     assert functions == {name: getattr(Store, name) for name in functions}
 
 
+@pytest.mark.one_server("tables elsewhere cannot refer to those of a distributed schema")
 def test_a_collection_is_deleted_over_a_connection(connection: psycopg.Connection[Any]) -> None:
     with connect(connection, collection="old", create=True) as store:
         store.add_page("https://a.example/", 7)

@@ -22,7 +22,7 @@ from pgsimhash.errors import (
     StoreError,
 )
 from pgsimhash.schema import migrate
-from tests.conftest import ROOT
+from tests.conftest import ON_CITUS, ROOT
 from tests.database import (
     after_a_wait,
     end_others,
@@ -84,7 +84,7 @@ def everything(dsn: str, schema: str = "pgsimhash") -> list[Any]:
 def into_schema(request: pytest.FixtureRequest, dsn: str) -> str | None:
     """Where the new collection is: here, or in a schema with another layout."""
     if request.param:
-        migrate.upgrade(dsn, schema=request.param, layout="16+16+16+16")
+        migrate.upgrade(dsn, schema=request.param, layout="16+16+16+16", citus=ON_CITUS)
     schema: str | None = request.param
     return schema
 
@@ -264,6 +264,7 @@ def test_pages_inserted_meanwhile_stay_in_the_old_collection(dsn: str, full: Sto
         assert old.get("https://b.example/") is not None
 
 
+@pytest.mark.one_server("tables elsewhere cannot refer to those of a distributed schema")
 def test_rows_that_refer_to_pages_keep_the_old_collection(dsn: str, full: Store) -> None:
     run_sql(dsn, "CREATE TABLE mine AS SELECT collection_id, page_id FROM pgsimhash.pages")
     run_sql(
