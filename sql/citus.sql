@@ -6,7 +6,9 @@
 --   and check_collection has an EXECUTE with parameters.
 -- - Citus knows no composite variables (_see_pages, _forget_batches), plans no INSERT with unknown values
 --   (to_insert in fragments.sql), and none that reads a table beside unnest() (_see_pages).
--- - It forwards SET LOCAL, not set_config() (_lock_collections, _collection). now() is that of the node.
+-- - It forwards SET LOCAL, not set_config() (_lock_collections, _collection, _add_batch). now() is that of
+--   the node.
+-- - It changes no type whose columns a bound function reads that also calls what returns it (find).
 -- - It commits pages on their node first, so after a crash it may have forgotten which ids it drew, and
 --   it starts the sequences of workers above 2 ^ 48 (_with_ids).
 -- Its catalogue is read by status, to which it alone gives sizes, and by deployed.sql, in one statement.

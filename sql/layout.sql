@@ -78,21 +78,19 @@ $$;
 CREATE FUNCTION pgsimhash.find(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.match
-    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
-    BEGIN ATOMIC
-        SELECT m.simhash, m.distance
-        FROM pgsimhash._matches(ARRAY[simhash], distance, collection) AS m;
-    END;
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4 AS $$
+    SELECT m.simhash, m.distance
+    FROM pgsimhash._matches(ARRAY[simhash], distance, collection) AS m;
+$$;
 
 -- find for each simhash of an array; query_number counts from 1.
 CREATE FUNCTION pgsimhash.find_many(
     simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.numbered_match
-    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
-    BEGIN ATOMIC
-        SELECT m.query_number, m.simhash, m.distance
-        FROM pgsimhash._matches(simhashes, distance, collection) AS m;
-    END;
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4 AS $$
+    SELECT m.query_number, m.simhash, m.distance
+    FROM pgsimhash._matches(simhashes, distance, collection) AS m;
+$$;
 
 -- Whether the collection has a simhash within a distance, by default the collection's.
 CREATE FUNCTION pgsimhash.has_near(

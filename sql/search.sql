@@ -49,20 +49,18 @@ $$;
 CREATE FUNCTION pgsimhash.near_pages(
     url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
-    BEGIN ATOMIC
-        SELECT * FROM pgsimhash._find_pages(
-            collection, NULL, coalesce(url, ''), NULL, NULL, NULL, distance, true, NULL
-        );
-    END;
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4 AS $$
+    SELECT * FROM pgsimhash._find_pages(
+        collection, NULL, coalesce(url, ''), NULL, NULL, NULL, distance, true, NULL
+    );
+$$;
 
 -- The present versions within a distance of a simhash, by default the collection's, nearest first.
 CREATE FUNCTION pgsimhash.near_pages(
     simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
 ) RETURNS SETOF pgsimhash.near_page
-    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
-    BEGIN ATOMIC
-        SELECT * FROM pgsimhash._find_pages(
-            collection, NULL, NULL, simhash, NULL, NULL, distance, true, NULL
-        );
-    END;
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 4 AS $$
+    SELECT * FROM pgsimhash._find_pages(
+        collection, NULL, NULL, simhash, NULL, NULL, distance, true, NULL
+    );
+$$;

@@ -85,6 +85,7 @@ def test_another_layout_of_an_existing_schema_is_refused(history: Project) -> No
     assert "has layout '22+21+21', not '32+32'" in history.alembic("upgrade", "head", fails=True)
 
 
+@pytest.mark.one_server("Citus sends all statements of a string to the workers")
 def test_a_script_does_the_same_for_any_layout_and_paramstyle(history: Project) -> None:
     history.revision("0002", UP.replace(")", ', layout="32+32")'), DOWN, below="0001")
     up = history.alembic("upgrade", "head", "--sql")

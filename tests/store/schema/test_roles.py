@@ -345,6 +345,7 @@ def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, 
     add_as(empty_dsn, admin)
 
 
+@pytest.mark.one_server("rights to a database are granted on each node")
 def test_a_user_who_may_not_create_roles_reads_what_is_missing(empty_dsn: str, admin: str) -> None:
     run_sql(empty_dsn, sql.SQL("ALTER ROLE {} NOCREATEROLE").format(sql.Identifier(admin)))
     with pytest.raises(
