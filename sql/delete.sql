@@ -447,7 +447,7 @@ $$;
 -- the times before it, or those of a later batch. Later batches of other runs, usually none, that
 -- remember the times of a forgotten one get earlier times too.
 CREATE FUNCTION pgsimhash._forget_batches(own_id integer, undone bigint) RETURNS boolean
-    LANGUAGE plpgsql ${by_index} AS $$
+    LANGUAGE plpgsql ${by_index} SET datestyle = 'ISO' AS $$
 DECLARE
     -- A cluster could not plan composite variables.
     forgotten_number bigint;

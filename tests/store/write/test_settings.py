@@ -49,12 +49,16 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             title = "Łódź, 東京 und \U0001f6a2"
             html = f"<title>{title}</title>{HTML}"
             store.start_run("a test")
-            for number, days in ((0, 0), (1, 1), (0, 3)):
+            for number, days in ((0, 0), (1, 1), (1, 2), (0, 3)):
                 store.ingest(f"{URL}{number}", html, fetched_at=WHEN + days * DAY)
             store.add_page(f"{URL}0", FAR, fetched_at=WHEN + 4 * DAY)
             store.mark(f"{URL}0", f"{URL}1", same=True)
+            undone = store.start_run("an undone test")
+            store.ingest(f"{URL}1", html, fetched_at=WHEN + 5 * DAY)
+            store.undo_run(undone)
             found = page_at(store, f"{URL}1")
-            assert (found.title, found.fetched_at) == (title, WHEN + DAY)
+            times = (found.fetched_at, found.seen_at)
+            assert (found.title, *times) == (title, WHEN + DAY, WHEN + 2 * DAY)
             versions = analysis.versions(store, f"{URL}0")
             assert [one.fetched_at for one in versions] == [WHEN, WHEN + 4 * DAY]
             assert versions[0].seen_at == WHEN + 3 * DAY
