@@ -343,6 +343,7 @@ def test_statements_are_compiled_once_for_a_distance(articles: orm.Session) -> N
     assert not hit(1, 3, alike.c)
 
 
+@pytest.mark.one_server("Citus sends all statements of a string to the workers")
 def test_another_bit_count_in_the_search_path_is_not_called(articles: orm.Session) -> None:
     other = "CREATE FUNCTION public.bit_count(bit) RETURNS bigint LANGUAGE sql AS 'SELECT 64::int8'"
     articles.execute(sa.text(f"{other}; SET LOCAL search_path = public, pg_catalog"))
@@ -586,6 +587,7 @@ def test_find_in_selects(collected: orm.Session) -> None:
     assert len(collected.execute(sa.select(find(VALUES[1]))).all()) == 3
 
 
+@pytest.mark.one_server("Citus joins no table that it does not have within a subquery")
 def test_find_joined_with_your_own_table(collected: orm.Session) -> None:
     near = find(Article.simhash, 3)
     counted = sa.select(Article, sa.func.count(near.c.simhash)).outerjoin(near, sa.true())

@@ -80,6 +80,7 @@ def test_a_users_trigger_cannot_skip_pages_unnoticed(store: Store, dsn: str) -> 
     assert store.status().urls == 1
 
 
+@pytest.mark.one_server("errors of COPY, by which Citus writes, have no SQLSTATE")
 def test_a_constraint_of_a_user_is_quoted(store: Store, dsn: str) -> None:
     run_sql(dsn, "ALTER TABLE pgsimhash.pages ADD CONSTRAINT no_a CHECK (url !~ 'a.example')")
     with pytest.raises(StoreError, match=r'constraint "no_a".*23514', check=because("refused")):

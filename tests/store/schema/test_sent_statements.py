@@ -81,6 +81,7 @@ def test_calls_on_a_connection_of_their_own(dsn: str, tmp_path: Path) -> None:
     assert (adds, finds, gets) == (4, 1, 1)
 
 
+@pytest.mark.one_server("there a store also asks whether the node is a worker")
 def test_a_request_that_opens_its_store(dsn: str, tmp_path: Path) -> None:
     """Four of them open the store, and two are a savepoint."""
     connect(dsn).close()
