@@ -68,11 +68,8 @@ def crawled(dsn: str) -> Iterator[Store]:
     with connect(dsn, collection="site", create=True, keep_markdown=True) as store:
         for day in (1, 2, 3):
             crawl(dsn, site(day), f"day {day}")
-        run_sql(
-            dsn,
-            "UPDATE pgsimhash.runs "
-            "SET started_at = timestamptz '2026-11-24' + run_id * interval '1 day'",
-        )
+            started = "UPDATE pgsimhash.runs SET started_at = %s WHERE run_id = %s"
+            run_sql(dsn, started, [f"2026-11-{24 + day}", day])
         yield store
 
 

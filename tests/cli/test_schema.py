@@ -69,6 +69,7 @@ def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:
         assert unknown.stdout == ""
 
 
+@pytest.mark.one_server("Citus sends all statements of a string to the workers")
 def test_the_script_can_omit_the_transaction(run: Run, empty_dsn: str) -> None:
     script = run("migrate", "--sql", "--no-transaction").stdout
     assert not {"BEGIN;", "COMMIT;"} & set(script.splitlines())
