@@ -291,9 +291,10 @@ def _read_record(
         # Empty lines are behind the block, or in a header of the next record.
         if is_short or (is_wrong and not blanks) or _RECORD.search(read):
             line, real = _real_block(stream, read, max_bytes)
+            # The digest of a large block cannot be compared, so it is another one.
+            record = record._replace(has_hole=is_number and _lacks_bytes(headers, real, size))
             if kept == size or (is_short and not skipped):
-                has_hole = is_number and _lacks_bytes(headers, real, size)
-                record = record._replace(block=real, size=len(real), has_hole=has_hole)
+                record = record._replace(block=real, size=len(real))
         return record, line, None
     except DamagedError as damage:
         if isinstance(damage, ChecksumError) and stream.member == member:

@@ -575,6 +575,17 @@ def test_a_hole_in_plain_records_is_a_failure(path: Path, digest: Any) -> None:
             assert lost == pages[ends[0] : ends[1] + 1], (begin, size)
 
 
+def test_a_hole_behind_the_begin_of_a_large_record_is_a_failure(path: Path) -> None:
+    warc = {"WARC-Block-Digest": f"sha1:{hashlib.sha1(b'video').hexdigest()}"}
+    video = record(bytes(200_000), mime="video/mp4", warc=warc, zipped=False)
+    pages = [record(url=f"https://a.example/{n}", zipped=False) for n in range(3)]
+    assert len(urls(read(path, video, *pages, max_bytes=1500))) == 3
+    rest = b"".join(pages)[len(pages[0]) + 400 :]
+    broken, last = read(path, video[:-100], rest, max_bytes=1500)
+    assert failed(broken, "bytes are missing") == (f"{path}#1", "unreadable")
+    assert last.url == "https://a.example/2"
+
+
 @pytest.mark.parametrize("digest", ["WARC-Block-Digest", "WARC-Payload-Digest"])
 def test_a_wrong_length_alone_is_no_hole(path: Path, digest: str) -> None:
     first, second = (digested(f"https://a.example/{n}", digest) for n in range(2))
