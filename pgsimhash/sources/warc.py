@@ -57,6 +57,7 @@ _NO_PAGES: Final = {
     "revisit": "revisits",
     "conversion": f"texts, which need {TEXT_SCHEME}",
 }
+_HTTP: Final = re.compile(r"https?:|\Z", re.I)  # a damaged header has none
 _OK: Final = re.compile(r"2(?!06)\d\d")
 _NO_BODY: Final = ("304", "404", "410")
 _REVISIT: Final = re.compile(r"/revisit/[a-z-]*(identical-payload-digest|server-not-modified)\b")
@@ -106,7 +107,7 @@ class _Record(NamedTuple):
             return _NO_TEXTS
         if kind == ("conversion" if texts else "resource"):
             declared = self._header("Content-Type") if texts else self._declared(self.headers)
-        elif kind in ("response", "revisit") and self.url.lower().startswith(("http:", "https:")):
+        elif kind in ("response", "revisit") and _HTTP.match(self.url):
             http, body = _split_http(self.block[:_MAX_HEADERS])
             body += self.block[_MAX_HEADERS:] if body else b""
             declared, status = self._declared(http), http.get_statuscode()

@@ -397,6 +397,9 @@ def test_no_more_is_read_at_once_than_allowed(path: Path, monkeypatch: pytest.Mo
 def test_a_page_without_a_url_is_named_by_its_number(path: Path, url: str) -> None:
     (item,) = read(path, record(url=url, kind="resource", mime="text/html"))
     assert failed(item) == (f"{path}#1", "invalid_url")
+    # A response always has one, unless its header was damaged.
+    (item,) = read(path, record(url=""))
+    assert failed(item) == (f"{path}#1", "invalid_url")
 
 
 @pytest.mark.parametrize("zipped", [True, False])
