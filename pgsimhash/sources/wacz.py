@@ -18,7 +18,7 @@ _ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
 # WARC files belong in the folder archive/; some programs write them to others.
 _READ: Final = re.compile(r".*\.(?:warc(?:\.wet)?(?:\.gz|\.zst)?|wacz)", re.IGNORECASE | re.DOTALL)
 # What programs, macOS first, leave in folders that they pack.
-_HIDDEN: Final = re.compile(r"(?:.*[/\\])?(?:\.|__MACOSX[/\\]).*", re.DOTALL)
+_HIDDEN: Final = re.compile(r"(?:.*[/\\])?(?:\.(?![/\\])|__MACOSX[/\\]).*", re.DOTALL)
 _ZIP_DAMAGES: Final = (*DAMAGES, RuntimeError, OverflowError, struct.error)
 
 

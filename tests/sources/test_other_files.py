@@ -207,6 +207,8 @@ def test_an_archive_may_have_other_folders_and_says_what_is_not_read(tmp_path: P
     for name in ("archive/.DS_Store", "__MACOSX/archive/._a.warc", ".git/archive/b.warc"):
         (page,) = archive("archive/a.warc", record(zipped=False), name)
         assert page.url == URL, name
+    # Some programs write the folder, too.
+    assert urls(archive("./archive/a.warc", record(zipped=False))) == [URL]
 
 
 def test_archives_in_an_archive(tmp_path: Path) -> None:
