@@ -113,6 +113,8 @@ def read_parquet(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageIt
                     detail = f"{one_line(error)}; rows {number + 1:,} to {end:,} were not read"
                     yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
                 number = end
+            if number != table.metadata.num_rows:
+                raise ValueError("its footer is damaged")
     except damages as error:
         yield failure(name, error)
 

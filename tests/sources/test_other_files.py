@@ -362,11 +362,11 @@ def test_no_flipped_bit_loses_rows_in_silence(tmp_path: Path) -> None:
     rows = [{"url": f"{URL}{n}", "html": "<p>"} for n in range(4)]
     write_rows(path, rows, row_group_size=2, write_page_checksum=True)
     data = path.read_bytes()
-    for at in range(4, 100):
-        for bit in range(8):
+    for at in range(4, len(data) - 8):
+        for bit in (1, 2):
             path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
             items = read(path)
-            assert len(urls(items)) in (4, len(items) - 1), (at, bit)
+            assert len(urls(items)) == 4 or len(items) > len(urls(items)), (at, bit)
 
 
 GOOD = b'{"url": "https://example.com/good", "html": "<p>good"}'
