@@ -227,7 +227,9 @@ class Ingest:
             if run.unsure is not None:
                 # A server process that is still committing the batch holds this lock.
                 calls.lock()
-                if _is_stored(calls, run.run_id, run.pages, run.unsure):
+                # A forked process may add to the same run, so new pages decide, if there are any.
+                run_id = None if _new_pages(run.unsure) else run.run_id
+                if _is_stored(calls, run_id, run.pages, run.unsure):
                     return run.unsure
                 run.unsure = None
             if calls.collection.normalize_urls:
@@ -332,10 +334,15 @@ def _is_stored(calls: Calls, run_id: int | None, run_pages: int, verdicts: list[
         "batch_stored",
         run_id=run_id,
         run_pages=run_pages,
-        page_ids=[each.page_id for each in verdicts if each.kind not in ("unchanged", "gone")],
+        page_ids=_new_pages(verdicts),
         urls=[each.url for each in verdicts],
     )
     return bool(stored)
+
+
+def _new_pages(verdicts: list[Verdict]) -> list[int]:
+    kept = ("unchanged", "gone")
+    return [each.page_id for each in verdicts if each.page_id and each.kind not in kept]
 
 
 def _ended(what: str, batch: list[Verdict]) -> StoreError:

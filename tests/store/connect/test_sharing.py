@@ -11,10 +11,11 @@ import pytest
 
 from pgsimhash import Store, Verdict, connect
 from pgsimhash.errors import StoreError
-from tests.database import end_others
+from tests.database import end_others, run_sql
 from tests.programs import python
 from tests.refusals import because
 from tests.store.connect.conftest import OWN, Opened, lent, of
+from tests.store.connect.test_retries import REFUSE_FIRST
 from tests.store.content import urls
 
 URL = "https://a.example/"
@@ -228,3 +229,33 @@ print("done")
 def test_a_forked_child_has_a_connection_of_its_own(dsn: str) -> None:
     assert python(FORK, dsn, PYTHONWARNINGS="error") == "done\n"
     assert len(urls(dsn)) == 8
+
+
+SHARED_RUN = """
+import os, sys
+import pgsimhash
+
+store = pgsimhash.connect(sys.argv[1])
+store.start_run("mine")
+reading, writing = os.pipe()
+if (child := os.fork()) == 0:
+    os.read(reading, 1)
+    list(store.add_pages((f"https://child.example/{n}", n << 30) for n in range(9)))
+    os._exit(0)
+
+def pause(seconds):
+    os.write(writing, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+
+store._session.connections.pause = pause
+list(store.add_pages([("https://a.example/parent", 0xFF << 30)]))
+store.close()
+"""
+
+
+@pytest.mark.one_server("it adds a trigger")
+def test_the_run_of_a_forked_child_hides_no_commit_that_failed(dsn: str) -> None:
+    run_sql(dsn, REFUSE_FIRST.format(times=1, code="40001"))
+    python(SHARED_RUN, dsn)
+    assert "https://a.example/parent" in urls(dsn)
+    assert len(urls(dsn)) == 10
