@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -91,8 +92,8 @@ class Worker:
             # A process that imports the program again to begin: only its parent tells the error.
             sys.exit(1)
         # A forked child would share the parent's database connection; these do not.
-        mac = sys.platform == "darwin"
-        context = get_context("spawn") if mac else get_context("forkserver")
+        is_alone = sys.platform == "darwin" or _first_starter() != os.getpid()
+        context = get_context("spawn") if is_alone else get_context("forkserver")
         # The fork server imports the module once for all processes.
         context.set_forkserver_preload([self._begin.__module__])
         own_end, other_end = context.Pipe()
@@ -129,6 +130,12 @@ class Worker:
             running.process.join()
             running.process.close()
             running.pipe.close()
+
+
+@cache
+def _first_starter() -> int:
+    """Return the process that has the fork server; its forked children cannot use that."""
+    return os.getpid()
 
 
 def no_process(error: Exception) -> ArgumentError:

@@ -5,6 +5,7 @@ A thread cannot be stopped, so pages with limits are read in processes.
 
 import hashlib
 import math
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from numbers import Real
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from pgsimhash.errors import ArgumentError, PageError, check_number
 from pgsimhash.pages.records import Input, Item, PageFailure, PageRecord, Pause, SourcePage
@@ -135,11 +137,17 @@ class PageReader:
         self._in_processes = self.has_limit or processes is not None
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         self._memory = page_memory
+        self._processes = processes or usable_cores()
+        self._is_closed = False
+        self.begin()
+        _readers.add(self)
+
+    def begin(self) -> None:
+        """Begin without processes; a forked child must not use those of its parent."""
         self._all: list[Worker] = []
         self._idle: list[tuple[_Work, Worker]] = []
-        self._is_closed = False
         self._lock = threading.Lock()
-        self._places = threading.Semaphore(processes or usable_cores())
+        self._places = threading.Semaphore(self._processes)
 
     def extract(
         self, page: Input, scheme: Scheme, *, markdown: bool = True, max_bytes: int = MAX_BYTES
@@ -180,6 +188,15 @@ class PageReader:
             if self._is_closed:
                 reader.close()
             return reader
+
+
+def _begin_again() -> None:
+    for reader in _readers:
+        reader.begin()
+
+
+_readers: WeakSet[PageReader] = WeakSet()
+os.register_at_fork(after_in_child=_begin_again)
 
 
 def _read_ahead(

@@ -20,7 +20,7 @@ from pgsimhash.reading import processes
 from pgsimhash.reading.workers import extract, extract_many
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
-from tests.programs import run_program
+from tests.programs import python, run_program
 from tests.reading.hanging import HANGING
 
 
@@ -166,6 +166,34 @@ def test_programs_that_can_start_processes_read_pages(tmp_path: Path, program: l
     command = [str(file) if part == "FILE" else part for part in program]
     done = run_program(sys.executable, *command)
     assert done.stdout == f"{['PageRecord'] * 9}\n", done.stderr
+
+
+FORKED = f"""{READS}
+import os
+from pgsimhash.reading.workers import PageReader
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
+
+def process():
+    return reader._all[-1]._running.process.pid
+
+def read():
+    return type(reader.extract(pages[0], DEFAULT_SCHEME)).__name__
+
+if __name__ == "__main__":
+    reader = PageReader(60)
+    print(read(), flush=True)
+    before = process()
+    if (child := os.fork()) == 0:
+        print(read(), process() != before, flush=True)
+        reader.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    print(read(), process() == before)
+"""
+
+
+def test_a_forked_child_starts_processes_of_its_own() -> None:
+    assert python(FORKED) == "PageRecord\nPageRecord True\nPageRecord True\n"
 
 
 def readers() -> list[psutil.Process]:
