@@ -65,7 +65,7 @@ class Cause(NamedTuple):
         if self.name.startswith("//"):
             host = self.name.removeprefix("//")
             return {"": "http, www or a slash", "*": "on another host"}.get(host, f"of {host}")
-        return readable(self.name) or "elsewhere on the site"
+        return readable(self.name) or "elsewhere"
 
     @property
     def phrase(self) -> str:

@@ -20,7 +20,7 @@ def percent(share: float) -> str:
     """Return a share in per cent: two digits, and never "0%" or "100%" of what is not."""
     if 0 < share < 0.001:
         return "under 0.1%"
-    if 0.9995 < share < 1:
+    if 0.9995 <= share < 1:
         return "over 99.9%"
     is_precise = share < 0.0995 or 0.99 < share < 1
     return f"{share:.1%}" if is_precise and share > 0 else f"{share:.0%}"

@@ -80,7 +80,7 @@ COLLECTIONS: Final = View("collection", "name scheme layout default_distance kee
 STATUS: Final = View(
     "collection",
     {
-        **{"collection": "name", "pages": "urls", "copies": _copies},
+        **{"collection": "name", "pages": "urls", "versions": "pages", "copies": _copies},
         "their HTML": lambda row: byte_size(row["duplicate_bytes"]),
         "last write": _time("last_write"),
     },

@@ -15,6 +15,7 @@ from pgsimhash.analysis import reports
 from pgsimhash.analysis.canonical_links import PROBLEMS, cluster_rows
 from pgsimhash.analysis.changes import WithWords, changed_words
 from pgsimhash.analysis.reports import CanonicalFigures, Cause, HostFigures
+from pgsimhash.analysis.wording import percent
 from pgsimhash.html_reports import report_page
 from pgsimhash.html_reports.drawing import first_places
 from pgsimhash.pages.records import PageRecord
@@ -92,6 +93,16 @@ def test_what_makes_the_url_of_a_copy_another_one(store: Store) -> None:
     assert report.summary == "3 in 5 of the copies on a.example."
 
 
+def test_a_copy_of_another_collection_is_not_said_to_be_one_of_its_own_site(dsn: str) -> None:
+    with connect(dsn, collection="other", create=True) as other:
+        other.add_page("https://b.example/x", 7)
+    with connect(dsn, collection="own", create=True) as own:
+        own.add_page("https://a.example/x", 7, scope="global")
+        report = analysis.report(own)
+    assert (report.copies, report.causes) == (1, [Cause("", 1)])
+    assert "on the site" not in report.causes[0].words + report_page(report)
+
+
 def test_the_answer_is_a_sentence(store: Store) -> None:
     empty = analysis.report(store)
     assert (empty.headline, empty.summary) == ("There are no pages", "")
@@ -102,6 +113,9 @@ def test_the_answer_is_a_sentence(store: Store) -> None:
         (87, 100, "9 in 10 pages are copies"),
     ):  # fmt: skip
         assert replace(empty, pages=pages, copies=copies).headline == headline
+    assert [percent(pages / 2000) for pages in (1, 2, 1998, 1999)] == [
+        "under 0.1%", "0.1%", "99.9%", "over 99.9%",
+    ]  # fmt: skip
     host = HostFigures("a.example", 9, 4, 0, 16_400_000, (Cause("/print/", 3),))
     found = replace(empty, pages=15, copies=5, copy_bytes=16_400_000, hosts=[host], all_hosts=2)
     assert found.summary == (

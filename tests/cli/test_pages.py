@@ -258,6 +258,17 @@ def test_every_command_answers_people_on_a_terminal(folder: Path, dsn: str) -> N
     assert wrong == {}
 
 
+def test_status_has_the_number_that_the_share_of_copies_is_of(dsn: str) -> None:
+    with connect(dsn) as store:
+        for simhash in (7, 7 << 40, 0xFFFF << 9):
+            store.add_page("https://a.example/", simhash)
+        store.add_page("https://b.example/", 0xFFFF << 9)
+    shown = on_a_terminal("status", "--dsn", dsn, whole=True, TERM="dumb").stderr
+    heads, values = " ".join(shown.split()).partition(" disk ")[2].split("default ")
+    assert heads.split()[:4] == ["collection", "pages", "versions", "copies"]
+    assert re.findall(r"\d+%?", values)[:3] == ["2", "4", "25%"]
+
+
 @contextmanager
 def ingesting(dsn: str, *options: str | Path) -> Iterator[tuple[subprocess.Popen[bytes], Any, Any]]:
     """Lend a process that ingests its stdin, with its stdin and its stdout."""
