@@ -12,7 +12,7 @@ from pgsimhash.search.clusters import Cluster, ClusterPage
 PROBLEMS: Final = {
     "missing": "name no canonical page, and no copy names them",
     "conflicting": "name another canonical page than their copies",
-    "outside": "name a canonical page that is neither stored nor a copy",
+    "outside": "name a canonical page that is not stored, or not a copy",
     "other_content": "name a canonical page whose content is different",
 }
 """The problems of the canonical links of pages, and what they mean."""

@@ -349,9 +349,8 @@ def _nearest(
     calls: Calls, limit: int, simhashes: Sequence[bytes | None], alone: int, pages: int
 ) -> Nearest:
     """Count pages by the bits to the nearest other page, of a sample those without an equal one."""
-    present, sample = (
-        np.sort(np.frombuffer(part or b"", dtype=">u8").astype(np.uint64)) for part in simhashes
-    )
+    present, sample = (np.frombuffer(part or b"", ">u8").astype(np.uint64) for part in simhashes)
+    present.sort()  # not the sample: its first ones are a sample too
     sample = sample[: max(_COMPARED // max(len(present), 1), 1)]
     counts = {0: pages - alone} if pages > alone else {}
     pairs = defaultdict[int, list[list[int]]](list)

@@ -181,6 +181,22 @@ def test_a_pair_within_is_one_that_signatures_confirm(store: Store) -> None:
     assert "The two pairs" not in report_page(report)
 
 
+def test_a_short_sample_is_no_end_of_the_simhashes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The smaller half has neighbours, the larger half has none.
+    random = Random(6)
+    for n in range(40):
+        simhash = random.getrandbits(63)
+        store.add_page(f"https://a.example/{n}", simhash + (n % 2 << 63))
+        if n % 2 == 0:
+            store.add_page(f"https://a.example/{n}/near", simhash ^ 0x1FF)
+    monkeypatch.setattr(reports, "_COMPARED", 60 * 20)
+    nearest = analysis.report(store).nearest
+    assert nearest.sampled == 20
+    assert 25 < nearest.counts[9] < 55  # of 60, and in truth 40
+
+
 def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
     report = analysis.report(sampled, canonical="shortest-url")
     found = list(sampled.clusters(report.distance))
@@ -278,7 +294,7 @@ def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) 
     shown = report.canonical_links.examples
     assert {name: [url for url, _ in pages] for name, pages in shown.items()} == problems
     page = report_page(report)
-    assert "<b>2</b> pages name a canonical page that is neither stored nor a copy" in page
+    assert "<b>2</b> pages name a canonical page that is not stored, or not a copy" in page
     assert "https://c.example/" in page
     assert page.count("names itself</span>") == len(problems["conflicting"])
     assert "more</li>" not in page
