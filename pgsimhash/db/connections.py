@@ -25,6 +25,7 @@ import psycopg
 from psycopg import conninfo, pq
 
 from pgsimhash.db.server_errors import (
+    LOST,
     closed,
     first_line,
     no_connection,
@@ -389,6 +390,8 @@ _KINDS: Final[dict[str, type[Connections]]] = {
 @contextmanager
 def _in_autocommit(connection: Any, discard: Callable[[], object]) -> Iterator[None]:
     """Put a connection of a pool into autocommit mode; discard it if a transaction stays open."""
+    if connection.closed:
+        raise LOST.about("it was closed in its pool")
     if not is_idle(connection):
         raise StoreError(
             "wrong_transaction",

@@ -443,6 +443,20 @@ def test_a_callback_of_a_pool_that_begins_a_transaction(dsn: str, url: sqlalchem
     engine.dispose()
 
 
+def test_a_connection_that_was_closed_in_its_pool_is_replaced(dsn: str) -> None:
+    engine = engine_of(dsn, pool_size=1, pool_reset_on_return=None)
+    with ConnectionPool(dsn, min_size=1, max_size=1, timeout=3) as pool, connect(pool) as store:
+        with pool.connection() as connection:
+            pass
+        connection.close()
+        assert store.add_page(A, 0).kind == "new"
+    with connect(engine) as store:
+        with engine.connect() as checked_out:
+            checked_out.connection.driver_connection.close()
+        assert store.add_page(A, 0).kind == "unchanged"
+    engine.dispose()
+
+
 @of(LENT, asynchronous=False)
 def test_a_collection_whose_creation_was_rolled_back(opened: Opened) -> None:
     opened.lender.rollback()
