@@ -65,6 +65,7 @@ _T = TypeVar("_T")
 _V = TypeVar("_V")
 
 _END: Any = object()
+_CANCEL_SECONDS: Final = 10  # psycopg waits 5 seconds for the server to cancel a statement
 _BATCH_CALLS: Final = 64  # per transaction; bounds how long the first waits for the last
 
 
@@ -198,6 +199,7 @@ class AsyncStore:
     async def __aexit__(self, *error: object) -> None:
         try:
             await asyncio.to_thread(self._reader.close)
+            await self._store.decisions.end_cancelled()
         finally:
             await self.run_sync(Store.__exit__, *error)
 
@@ -261,7 +263,7 @@ class _GreenletStore(Store):
     def __init__(self, session: Session, reader: PageReader) -> None:
         super().__init__(session)
         self._reader = reader
-        self._decisions = TaskBatcher(partial(greenlet_spawn, self._ingest.decide_batch))
+        self.decisions = TaskBatcher(partial(greenlet_spawn, self._ingest.decide_batch))
 
     def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
         # All at once, so that no transaction stays open when the caller leaves the loop.
@@ -270,7 +272,7 @@ class _GreenletStore(Store):
     def _decide(self, item: Item, size: int, options: MatchOptions, *, dry_run: bool) -> Verdict:
         if dry_run or not self._session.connections.owned:
             return super()._decide(item, size, options, dry_run=dry_run)
-        verdict: Verdict = await_(self._decisions.call(item, options, size))
+        verdict: Verdict = await_(self.decisions.call(item, options, size))
         return verdict
 
     def _extract(
@@ -316,24 +318,38 @@ class TaskBatcher:
         self._turn = asyncio.Lock()
         # By its future answer, the value, options and size of each call.
         self._waiting: dict[asyncio.Future[Any], tuple[Any, Any, int]] = {}
+        self._running: dict[asyncio.Task[None], dict[asyncio.Future[Any], Any]] = {}
 
     async def call(self, value: Any, options: Any, size: int = 0) -> Any:
         """Return the answer to a call that sends ``size`` bytes."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             # The tasks of a closed loop never end.
-            self._loop, self._waiting, self._turn = loop, {}, asyncio.Lock()
+            self._loop, self._waiting, self._running, self._turn = loop, {}, {}, asyncio.Lock()
         answer = loop.create_future()
         self._waiting[answer] = value, options, size
         try:
             async with self._turn:
                 while answer in self._waiting:
                     # A task of its own, so that a cancelled call does not end those of others.
-                    await asyncio.shield(asyncio.create_task(self._answer(*self._next())))
+                    batch, own_options = self._next()
+                    task = asyncio.create_task(self._answer(batch, own_options))
+                    self._running[task] = batch
+                    task.add_done_callback(self._running.pop)
+                    await asyncio.shield(task)
             return await answer
         finally:
             answer.cancel()
             self._waiting.pop(answer, None)
+
+    async def end_cancelled(self) -> None:
+        """Cancel the transactions of which all calls were cancelled; they may wait for a lock."""
+        running = self._running if self._loop is asyncio.get_running_loop() else {}
+        left = [task for task, batch in running.items() if all(call.done() for call in batch)]
+        if left:
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=_CANCEL_SECONDS)
 
     async def _answer(self, batch: dict[asyncio.Future[Any], Any], options: Any) -> None:
         try:

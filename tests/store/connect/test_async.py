@@ -20,7 +20,7 @@ from pgsimhash import Match, Store, Verdict, connect, connect_async
 from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.sources import Pause, SourcePage
 from pgsimhash.store.async_store import AsyncStore, TaskBatcher
-from tests.database import end_others, run_sql, wait_for_a_lock
+from tests.database import end_others, run_sql, some_session_waits, wait_for_a_lock
 from tests.programs import python
 from tests.reading.hanging import HANGING
 from tests.reading.test_workers import article, readers
@@ -337,6 +337,22 @@ def test_calls_that_arrive_while_a_cancelled_statement_rolls_back_are_answered(d
             await first
 
     over("dsn", dsn, use)
+
+
+@pytest.mark.parametrize("kind", ["engine", "pool", "dsn"])
+def test_a_closed_store_leaves_no_transaction_of_a_cancelled_call(dsn: str, kind: str) -> None:
+    async def use(store: AsyncStore) -> None:
+        with psycopg.connect(dsn) as other:
+            other.execute("LOCK pgsimhash.collections")
+            call = asyncio.ensure_future(store.add_page(A, 1))
+            await asyncio.to_thread(wait_for_a_lock, dsn)
+            call.cancel()
+            await asyncio.wait([call])
+            await asyncio.wait_for(store.close(), SECONDS)
+            assert not some_session_waits(other)
+        assert urls(dsn) == []
+
+    over(kind, dsn, use)
 
 
 def test_an_event_loop_that_closed_during_calls_stops_no_other(dsn: str) -> None:
