@@ -389,7 +389,7 @@ _KINDS: Final[dict[str, type[Connections]]] = {
 
 @contextmanager
 def _in_autocommit(connection: Any, discard: Callable[[], object]) -> Iterator[None]:
-    """Put a connection of a pool into autocommit mode; discard it if a transaction stays open."""
+    """Put a connection of a pool into autocommit mode; discard it if it cannot be restored."""
     if connection.closed:
         raise LOST.about("it was closed in its pool")
     if not is_idle(connection):
@@ -400,14 +400,17 @@ def _in_autocommit(connection: Any, discard: Callable[[], object]) -> Iterator[N
             "single connection",
         )
     autocommit = connection.autocommit
-    waited(connection.set_autocommit(True))
     try:
+        # A task may be cancelled in either call.
+        waited(connection.set_autocommit(True))
         yield
     finally:
-        if is_idle(connection):
-            waited(connection.set_autocommit(autocommit))
-        else:
-            discard()
+        try:
+            if is_idle(connection):
+                waited(connection.set_autocommit(autocommit))
+        finally:
+            if not is_idle(connection) or connection.autocommit != autocommit:
+                discard()
 
 
 def _check_driver(where: Any) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import psycopg
 import pytest
 import sqlalchemy
+from psycopg_pool import AsyncConnectionPool
 
 from pgsimhash import Match, Store, Verdict, connect, connect_async
 from pgsimhash.errors import ArgumentError, NoServerError
@@ -25,7 +26,7 @@ from tests.programs import python
 from tests.reading.hanging import HANGING
 from tests.reading.test_workers import article, readers
 from tests.store.calls import CHANGES, READS, A, B
-from tests.store.connect.conftest import LENT, OWN, over
+from tests.store.connect.conftest import LENT, OWN, engine_of, over
 from tests.store.content import transactions, urls
 from tests.store.pages import page, paragraph
 
@@ -353,6 +354,34 @@ def test_a_closed_store_leaves_no_transaction_of_a_cancelled_call(dsn: str, kind
         assert urls(dsn) == []
 
     over(kind, dsn, use)
+
+
+def test_a_call_cancelled_at_any_step_returns_the_connection_as_it_was(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a busy event loop, to which psycopg returns after each call.
+    monkeypatch.setattr("psycopg.waiting.MAX_BUSY_TIME", 0, raising=False)
+
+    async def cancelled(store: AsyncStore, step: int) -> None:
+        call = asyncio.ensure_future(store.has_near(1))
+        for _ in range(step):
+            await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.wait([call])
+
+    async def use() -> None:
+        engine = engine_of(dsn, asynchronous=True, pool_size=1)
+        async with AsyncConnectionPool(dsn, min_size=1, max_size=1) as pool:
+            for step in range(40):
+                for source in (engine, pool):
+                    async with await connect_async(source) as store:
+                        await cancelled(store, step)
+                async with pool.connection() as connection, engine.connect() as checked_out:
+                    other = (await checked_out.get_raw_connection()).driver_connection
+                    assert (connection.autocommit, other.autocommit) == (False, False), step
+        await engine.dispose()
+
+    asyncio.run(use())
 
 
 def test_an_event_loop_that_closed_during_calls_stops_no_other(dsn: str) -> None:
