@@ -356,10 +356,11 @@ CREATE FUNCTION pgsimhash._runs(own_id integer)
     ORDER BY r.run_id DESC;
 $$;
 
--- Deletes the next pages of a URL, of a host or of a run, those of a run by their ids, so that nothing
--- is read twice; of a host in the order of the index. last_page is NULL at the end. What a run saw is
--- forgotten first, and so are archives, because it is unknown which of their records the run stored;
--- files with one page have its page_id. The run's writer may continue meanwhile.
+-- Deletes the next pages of a URL, of a host or of a run, those of a run from the last id, so that
+-- nothing is read twice and no copy is promoted that goes next; of a host in the order of the index.
+-- last_page is NULL at the end. What a run saw is forgotten first, and so are archives, because it is
+-- unknown which of their records the run stored; files with one page have its page_id. The run's writer
+-- may continue meanwhile.
 CREATE FUNCTION pgsimhash._delete_batch(
     collection text, url text, host text, run_id bigint, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
@@ -407,9 +408,10 @@ BEGIN
                 SELECT o.page_id
                 FROM pgsimhash.pages AS o
                 WHERE o.collection_id = r.collection_id
-                    AND o.page_id BETWEEN greatest(r.first_page, after_page + 1) AND r.last_page
+                    AND o.page_id BETWEEN r.first_page
+                        AND coalesce(nullif(after_page, 0) - 1, r.last_page)
                     AND o.run_id = r.run_id
-                ORDER BY o.collection_id, o.page_id
+                ORDER BY o.collection_id DESC, o.page_id DESC
                 LIMIT batch
             ) AS p
             WHERE r.collection_id = own_id AND r.run_id = _delete_batch.run_id

@@ -75,6 +75,20 @@ def test_every_way_to_delete_promotes_and_ends_runs(store: Store, dsn: str, way:
     assert [run.label for run in store.runs()] == ["other"] * 3
 
 
+def test_undo_in_batches_promotes_only_what_stays(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.maintenance.BATCH", 1)
+    run_id = store.start_run("undone")
+    store.add_page("https://old.example/", 0)
+    store.add_page("https://a.example/", 1)
+    store.start_run("kept")
+    store.add_page("https://b.example/", 1)
+    store.add_page("https://a.example/", 0xFFFF)
+    # The copy is deleted too, but its URL has another version.
+    assert store.undo_run(run_id) == (2, ["https://old.example/"], [], ["https://b.example/"])
+
+
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
     store.add_page("https://a.example/", 0)
     store.add_page("https://b.example/", 1)
