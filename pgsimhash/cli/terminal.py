@@ -64,7 +64,7 @@ def _parts(width: int, **counts: str) -> Callable[[Row], Text]:
 def _copies(row: Row) -> Text:
     others = row["pages"] - row["duplicates"]
     share = percent(row["duplicates"] / row["pages"] if row["pages"] else 0.0)
-    return bar({"copies": row["duplicates"], "unchanged": others}, 16).append(f" {share}")
+    return bar({"copies": row["duplicates"], "unchanged": others}, 8).append(f" {share}")
 
 
 def _time(name: str) -> Callable[[Row], str]:
