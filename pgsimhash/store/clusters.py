@@ -6,7 +6,8 @@ into the connected parts of the confirmed ones.
 A ``same`` mark joins the clusters of its two pages, with ``complete`` linkage too. Then
 ``different`` marks split clusters. Each marked page, in the order of page ids, goes to the nearest
 part without a page that it differs from, or begins a part. Every other page follows the nearest
-marked page; among equals the one stored first. Pages that ``same`` marks join stay together.
+marked page; those that signatures confirm come first, among equals the one stored first. Pages that
+``same`` marks join stay together.
 """
 
 from array import array
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.hashing.bits import from_bigint, hamming_distance
-from pgsimhash.hashing.signature import confirmations, from_halves
+from pgsimhash.hashing.signature import confirmations, from_halves, verified
 from pgsimhash.pages.records import Mark
 from pgsimhash.runtime import no_progress
 from pgsimhash.search.clusters import (
@@ -197,12 +198,13 @@ def split_marked(pages: Sequence[ClusterPage], marks: Iterable[Mark]) -> list[li
         if unit not in place:
             taken = {place.get(other) for other in apart.get(unit, ())}
             distances = [
-                (hamming_distance(page.simhash, other.simhash), other.page_id, number)
+                (not verified(bits, page.signature, other.signature), bits, other.page_id, number)
                 for number, part in enumerate(marked)
                 if number not in taken
                 for other in part
+                for bits in [hamming_distance(page.simhash, other.simhash)]
             ]
-            place[unit] = min(distances)[2] if distances else len(parts)
+            place[unit] = min(distances)[3] if distances else len(parts)
             if place[unit] == len(parts):
                 parts.append([])
                 marked.append([])

@@ -1,5 +1,6 @@
 """Marks apply to verdicts, new versions, repeated runs and clusters."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import permutations
 
@@ -127,6 +128,15 @@ CHAIN = pages_of(a=0b0, b=0b1, c=0b11, d=0b111, e=0b1111)
 ])  # fmt: skip
 def test_marks_split_a_chain(marks: list[Mark], expected: str) -> None:
     assert parts(split_marked(CHAIN, marks)) == expected.split()
+
+
+def test_a_page_follows_the_marked_page_that_its_signature_confirms() -> None:
+    pages = pages_of(a=0b0, b=0b11111, c=0b111)
+    signed = [
+        replace(page, signature=signature)
+        for page, signature in zip(pages, [1 << 127, 2**128 - 1, 0], strict=True)
+    ]
+    assert parts(split_marked(signed, different("ab"))) == ["ac", "b"]
 
 
 def test_copies_can_differ() -> None:
