@@ -152,8 +152,10 @@ def await_(awaitable: Awaitable[_T]) -> _T:
 
 
 def is_idle(connection: psycopg.BaseConnection[Any]) -> bool:
-    """Return whether a connection is in no transaction."""
-    return connection.info.transaction_status == TransactionStatus.IDLE
+    """Return whether a connection is in no transaction, also by psycopg's count."""
+    # An interrupt before a BEGIN leaves a wrong one, and every later block would fail.
+    begun = getattr(connection, "_num_transactions", 0)
+    return connection.info.transaction_status == TransactionStatus.IDLE and not begun
 
 
 def is_active(connection: psycopg.BaseConnection[Any]) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
+from psycopg.transaction import BaseTransaction
 from sqlalchemy import event
 
 from pgsimhash import NoServerError, Store, StoreError, connect, connect_async
@@ -88,6 +89,20 @@ class TestLostConnections:
         assert store.get("https://a.example/") is None
         assert [one.kind for one in store.add_pages(PAGES, distance=0)] == ["new"] * 20
         assert len(content(dsn, "default")) == 20
+
+    @of(OWN, asynchronous=False)
+    def test_a_connection_interrupted_before_a_begin_is_replaced(
+        self, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        # psycopg then counts one transaction too few.
+        monkeypatch.setattr(BaseTransaction, "_push_savepoint", interrupt)
+        with pytest.raises((KeyboardInterrupt, StoreError)):
+            opened.store.add_page(*PAGES[0])
+        monkeypatch.undo()
+        assert opened.store.add_page(*PAGES[0]).kind == "new"
 
     def test_other_connections_of_the_engine_stay_open(self, dsn: str) -> None:
         made: list[psycopg.Connection] = []
