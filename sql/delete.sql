@@ -277,10 +277,9 @@ BEGIN
 END
 $$;
 
--- The pages are searched without a lock and locked one batch at a time. They are read from the last id,
--- so that no copy is promoted that goes next, and in this order; otherwise the planner would sort the
--- rest of the table for each batch. Without an age, policies define the age of each page, if any does.
--- last_page is NULL at the end.
+-- The pages are searched without a lock and locked one batch at a time. They are read in the order
+-- of their ids; otherwise the planner would sort the rest of the table for each batch. Without an
+-- age, policies define the age of each page, if any does. last_page is NULL at the end.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
@@ -307,15 +306,15 @@ BEGIN
     END IF;
     SELECT
         array_agg(o.page_id), array_agg(o.url), array_agg(now() - older_than),
-        CASE WHEN count(*) = batch THEN min(o.page_id) END
+        CASE WHEN count(*) = batch THEN max(o.page_id) END
     INTO next_pages, urls, seen_befores, last_page
     FROM (
         SELECT p.page_id, p.url
         FROM pgsimhash.pages AS p
         WHERE p.collection_id = own_id
-            AND p.page_id < coalesce(nullif(after_page, 0), 9223372036854775807)
+            AND p.page_id > after_page
             AND (older_than IS NULL OR ${unseen_since now() - older_than})
-        ORDER BY p.page_id DESC
+        ORDER BY p.page_id
         LIMIT batch
     ) AS o;
     IF older_than IS NULL THEN

@@ -89,18 +89,6 @@ def test_undo_in_batches_promotes_only_what_stays(
     assert store.undo_run(run_id) == (2, ["https://old.example/"], [], ["https://b.example/"])
 
 
-def test_expiry_in_batches_promotes_only_what_stays(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pgsimhash.store.maintenance.BATCH", 1)
-    old = NOW - 9 * DAY
-    store.add_page("https://old.example/", 0, fetched_at=old)
-    store.add_page("https://a.example/", 1, fetched_at=old)
-    store.add_page("https://b.example/", 1)
-    store.add_page("https://a.example/", 0xFFFF)
-    assert store.expire(DAY).promoted == ["https://b.example/"]
-
-
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
     store.add_page("https://a.example/", 0)
     store.add_page("https://b.example/", 1)
