@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 
 import pgsimhash.alembic
-from pgsimhash import SchemaError, Store, connect
+from pgsimhash import SchemaError, Store, connect, embedded
 from pgsimhash.db.schema_names import COMPATIBLE_FROM, REVISION
 from pgsimhash.schema import deployed, migrate
 from tests.database import let, run_sql
@@ -246,6 +246,9 @@ def test_the_embedded_server(monkeypatch: pytest.MonkeyPatch) -> None:
             assert store.add_page(f"{A}2", 5).kind == "duplicate"
             with connect() as opened:
                 assert opened.status().pages == 3
+        # Otherwise it writes to the folder while that is removed.
+        embedded.leave(Path(home, "data"))
+        assert not Path(home, "data/postgres/postmaster.pid").exists()
 
 
 def test_an_undeclared_or_too_new_revision_is_refused(
