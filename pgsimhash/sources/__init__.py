@@ -65,7 +65,7 @@ failures, and the options.
 """
 
 _OTHER_FORM: Final = re.compile(
-    r".*\.(?:arc(?:\.gz)?|(?:warc|wet|wacz|parquet|jsonl|jl|ndjson)"
+    rf".*(?:\.arc(?:\.gz)?|(?:{'|'.join(map(re.escape, _PACKABLE))}|\.wet|\.wacz|\.parquet)"
     r"(?:\.(?:7z|br|bz2|gz|lz4|lzma|rar|tar|xz|zip|zst))+)",
     re.IGNORECASE | re.DOTALL,
 )
