@@ -36,7 +36,7 @@ _TITLE_WORDS: Final = 30  # a title or a link that opens something has at most t
 _FOLD_WORDS: Final = 5  # what a link or title directly before it opens has at least this many
 _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
 _CLICKED: Final = (*_TOGGLES, "onclick")
-_FOLDS: Final = re.compile(r"accordion|collapsible|\bfaq")
+_FOLDS: Final = re.compile(r"accordion|collapsible|faq(?<=\bfaq)")
 _OPENERS: Final = etree.XPath(
     "descendant::*[@aria-controls or @data-target or @data-bs-target or @onclick"
     " or starts-with(@href, '#') or starts-with(@href, 'javascript:')]"
@@ -236,6 +236,8 @@ def is_text_button(button: HtmlElement) -> bool:
     if len(button) and next(button.iterdescendants(*PARAGRAPHS), None) is not None:
         return True
     words, is_question = _label(button)
+    if not words:
+        return False
     classes = button.get("class", "").lower()
     is_toggle = "collaps" in classes or any(button.get(name) is not None for name in _TOGGLES)
     least = _QUESTION_WORDS if is_toggle else _LABEL_WORDS
