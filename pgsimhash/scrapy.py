@@ -187,7 +187,7 @@ class _Component:
 class PgsimhashPipeline(_Component):
     """Drop items with a known page, or tag items with the verdict.
 
-    Items without a page, and items whose verdict failed, pass unchanged.
+    Items without a page pass unchanged. Those without a simhash pass too: nothing was compared.
     """
 
     def page_of(self, item: Any) -> SourcePage | None:

@@ -96,9 +96,9 @@ def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -
     """Show how a page changed over time.
 
     Prints a JSON line for each version, in order of arrival. A change is "same" for an equal text,
-    "edited" for another at 0 to 8 bits, "rewritten" at 9 or more, and "redesign" for a different
-    template at up to 8. "removed" and "added" are words, if Markdown is stored. "seen_at" is when a
-    version was last seen. Exits with 1 if the page is unknown.
+    "edited" for another at 0 to 8 bits, "rewritten" at 9 or more, and "redesign" for the first two
+    in a different template. "removed" and "added" are words, if Markdown is stored. "seen_at" is
+    when a version was last seen. Exits with 1 if the page is unknown.
     """
     versions = analysis.versions(store, url, markdown=diff)
     if show.for_people():
@@ -299,12 +299,12 @@ def evaluate(
 ) -> None:
     """Measure a scheme and a distance on your own pages.
 
-    PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
-    different, graded to omit a pair), and optionally kind. a and b are file URLs or paths of
-    pages, or the URLs of pages in --pages. Prints a JSON line with recall and precision for each
-    distance; "unverified" also counts matches that signatures do not confirm. The recommended
-    distance has the largest recall at --precision or more; of several the smallest. Exits with 1 if
-    a page failed, or no distance is precise enough.
+    PAIRS is a CSV file with the columns a, b and label (near-dup, duplicate or same; distinct or
+    different; graded to omit a pair), and optionally kind. a and b are file URLs or paths of pages,
+    or the URLs of pages in --pages. Prints a JSON line with recall and precision for each distance;
+    "unverified" also counts matches that signatures do not confirm. The recommended distance has
+    the largest recall at --precision or more; of several the smallest. Exits with 1 if a page
+    failed, or no distance is precise enough.
 
     `analyse pairs --csv` prints pairs of a collection: add a column label, and give
     --collection.

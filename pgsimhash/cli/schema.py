@@ -185,7 +185,7 @@ def list_collections(connection: Connection) -> None:
 @collection.command()
 @click.argument("name")
 @options.scheme(DEFAULT_NAME)
-@options.distance("the scheme's: 8; short 6; blog, interop 3; at most the layout's")
+@options.distance("the scheme's: 8; blog, interop 3; at most the layout's")
 @_markdown_option("not")
 @options.switch(
     "normalize-urls",

@@ -218,7 +218,7 @@ class Verdict(JsonRecord):
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
     without a row. ``original_page_id`` is that of the original (of an ``unchanged`` page, that of
     the known version); None without one, or if it is in another collection. Of a page in a file,
-    ``source`` is the absolute path, ``record`` the number of its line or record, and ``fetched_at``
+    ``source`` is the path as given, ``record`` the number of its line or record, ``fetched_at``
     when it was fetched. ``title`` and ``markdown`` are those of the page, the latter if the
     collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
     """

@@ -187,7 +187,7 @@ class Maintenance(Rebuilding):
     ) -> Deletion:
         """Delete every version that was last seen longer ago, by default as policies say.
 
-        A version is seen when it is stored, whenever its URL is ingested unchanged, and by
+        A version is seen at its ``fetched_at``, whenever its URL is ingested unchanged, and by
         :meth:`seen`. Policies have ``expire_after``.
         """
         check_age(older_than)

@@ -556,8 +556,8 @@ class Store(Maintenance):
             canonical: how to choose the page that represents a cluster: a rule in
                 :data:`pgsimhash.search.clusters.RULES`, several to break ties, or a function from
                 :class:`~pgsimhash.search.clusters.ClusterPage` to a score; the largest wins. By
-                default the page that most canonical links of the cluster name; else https, without
-                parameters, the shortest URL, the one stored first.
+                default the page that most canonical links of the cluster name; else without
+                noindex, https, without parameters, the shortest URL, the one stored first.
             progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
         """
         check_linkage(linkage)
