@@ -88,6 +88,12 @@ PRINTED: list[tuple[str, str, list[str]]] = [
     ("scale.md", "pyspark", [r"\d+ pairs", "8 clusters of pages", r"\d+ simhashes",
         r"\d+ matches"]),
     ("schemes.md", "my-news-1", [r"\d+"]),
+    ("schemes.md", "scheme_for_texts", ["pgsimhash-short-1 True", "False"]),
+    ("limits.md", "fingerprint(html)", ["needs_script", "too_short"]),
+    ("errors.md", "distance=64", ["too_short too_short", "failed not_html", "invalid_argument",
+        "a distance is an integer from 0 to 12, not 64"]),
+    ("monitor.md", "def show", [r"ingest default None 1 \{'new': 1\}", r"[\d.e-]+ None",
+        r"find default None 1 \{'found': 1\}", r"[\d.e-]+ None"]),
     ("simhash-py.md", "class Client", [r"12345 \[\[54321\], \[\]\]"]),
 ]  # fmt: skip
 """A page, a part of a block, and the pattern of each line that it prints."""

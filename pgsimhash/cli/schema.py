@@ -256,10 +256,10 @@ def rebuild(
 ) -> None:
     """Rebuild a collection with another scheme or settings.
 
-    All versions arrive again in a new collection, which gets the name: each gets a new verdict.
-    Lookups go on, writers are refused meanwhile, and Ctrl-C leaves everything unchanged. Prints the
-    new collection as a JSON line. Exits with 1 if some versions were omitted, such as those without
-    stored Markdown.
+    All versions arrive again in a new collection, which gets the name, and get new verdicts.
+    Lookups go on, writers are refused meanwhile, and Ctrl-C leaves everything unchanged. No page is
+    read again, so --content and --ignore are refused. Prints the new collection as a JSON line.
+    Exits with 1 if some versions were omitted, such as those without stored Markdown.
     """
     failed, name = 0, store.collection.name
 
