@@ -173,5 +173,5 @@ class CollectionError(StoreError):
         "unknown": "no collection has this name, or not any more",
         "other_settings": "its scheme, layout or settings differ from the requested ones",
         "being_rebuilt": "a rebuild replaces it; try again when it has ended",
-        "taken": "the name is empty or taken or, for a swap, does not exist",
+        "taken": "the name is empty or taken",
     }

@@ -49,7 +49,7 @@ _LABEL_MAX: Final = 200
 )
 @options.value(
     "--page-memory MB",
-    "The memory limit of a process that reads pages, including some 100 MB that it always"
+    "The memory limit of a process that reads pages, beyond some 100 MB that it always"
     " needs; a page that needs more fails. By default there is no limit. Linux only.",
     click.IntRange(1),
 )

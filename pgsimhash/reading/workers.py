@@ -117,8 +117,8 @@ class PageReader:
     Args:
         page_seconds: the most seconds for a page; more are a failure, ``too_slow``. By default no
             limit, or :data:`PAGE_SECONDS` in other processes.
-        page_memory: the most bytes of a process for a page and for the libraries that the first
-            page loads (100 MB); more are a failure, ``no_memory``. Linux only.
+        page_memory: the most bytes of a process for its pages, beyond some 100 MB that it always
+            needs; more are a failure, ``no_memory``. Linux only.
         processes: how many pages are read at a time, always in processes. By default, as many as
             there are cores, and in processes if there is a limit.
     """
