@@ -41,6 +41,7 @@ $$;
 -- their time in seen_befores stay. URLs are gone, or reverted to an earlier version.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
+    undone bigint DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
 )
     LANGUAGE plpgsql ${in_order} SET datestyle = 'ISO' AS $$
@@ -104,7 +105,8 @@ BEGIN
         WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.unchanged + r.gone = 0
     ));
     PERFORM pgsimhash._index_simhashes(own_id, simhashes);
-    promoted := pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals);
+    promoted :=
+        pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals, undone);
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id < t.newest), '{}')
@@ -177,11 +179,11 @@ CREATE FUNCTION pgsimhash._copies_of(
 $$;
 
 -- The copies of a head are decided again, by the rule and the policies of the collection. First
--- they are compared with its original, if that remains, and then with the earliest remaining copy,
--- which becomes an original. After a hundred rounds all remaining copies become originals, which
--- bounds the time under the lock.
+-- they are compared with its original, if that remains (a page of the undone run keeps them until it
+-- goes too), and then with the earliest remaining copy, which becomes an original. After a hundred
+-- rounds all remaining copies become originals, which bounds the time under the lock.
 CREATE FUNCTION pgsimhash._promote_copies(
-    own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
+    own_id integer, copy_ids bigint[], heads bigint[], originals bigint[], undone bigint
 ) RETURNS text[]
     LANGUAGE plpgsql ${by_index} AS $$
 DECLARE
@@ -225,7 +227,7 @@ BEGIN
                     FROM pgsimhash._marks_of(CASE WHEN marked THEN own_id END, c.url) AS m
                 ) AS k
                 WHERE u.page_id <> u.leader AND (
-                    k.marked_same OR pgsimhash._counts(
+                    k.marked_same OR rounds = 0 AND l.run_id = undone OR pgsimhash._counts(
                         pgsimhash.hamming_distance(c.simhash, l.simhash), l.page_id, l.url, l.host,
                         l.fetched_at, l.simhash, l.signature_high, l.signature_low,
                         l.distance IS NOT NULL,
@@ -420,7 +422,7 @@ BEGIN
     IF cardinality(next_pages) > 0 THEN
         SELECT next_pages[cardinality(next_pages)], d.pages, d.gone, d.reverted, d.promoted
         INTO last_page, pages, gone, reverted, promoted
-        FROM pgsimhash._delete_pages(collection, next_pages) AS d;
+        FROM pgsimhash._delete_pages(collection, next_pages, NULL, run_id) AS d;
     END IF;
 END
 $$;

@@ -89,6 +89,21 @@ def test_undo_in_batches_promotes_only_what_stays(
     assert store.undo_run(run_id) == (2, ["https://old.example/"], [], ["https://b.example/"])
 
 
+def test_undo_in_batches_compares_all_copies(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.maintenance.BATCH", 1)
+    run_id = store.start_run("undone")
+    store.add_page("https://a.example/", 0)
+    store.add_page("https://b.example/", 0xFF)
+    store.start_run("kept")
+    # A copy of the second page, not near the first, and a copy of the first.
+    store.add_page("https://c.example/", 0xFFF)
+    store.add_page("https://d.example/", 0xF)
+    assert store.undo_run(run_id).promoted == ["https://c.example/"]
+    assert originals(store)[1:] == [("https://d.example/", "https://c.example/", 8)]
+
+
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
     store.add_page("https://a.example/", 0)
     store.add_page("https://b.example/", 1)
