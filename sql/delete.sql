@@ -42,7 +42,7 @@ $$;
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     undone bigint DEFAULT NULL,
-    OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted text[]
+    OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted bigint[]
 )
     LANGUAGE plpgsql ${in_order} SET datestyle = 'ISO' AS $$
 DECLARE
@@ -184,7 +184,7 @@ $$;
 -- rounds all remaining copies become originals, which bounds the time under the lock.
 CREATE FUNCTION pgsimhash._promote_copies(
     own_id integer, copy_ids bigint[], heads bigint[], originals bigint[], undone bigint
-) RETURNS text[]
+) RETURNS bigint[]
     LANGUAGE plpgsql ${by_index} AS $$
 DECLARE
     default_distance constant integer := (
@@ -195,7 +195,7 @@ DECLARE
     );
     leaders bigint[] := originals;
     urls text[];
-    promoted text[] := '{}';
+    promoted bigint[] := '{}';
     rounds integer := 0;
 BEGIN
     WHILE cardinality(copy_ids) > 0 LOOP
@@ -269,14 +269,23 @@ BEGIN
             SET duplicate_of = NULL, distance = NULL
             FROM (SELECT DISTINCT u.leader FROM unnest(leaders) AS u (leader)) AS n
             WHERE p.collection_id = own_id AND p.page_id = n.leader
-            RETURNING p.page_id, p.url
+            RETURNING p.page_id
         )
-        SELECT promoted || coalesce(array_agg(l.url ORDER BY l.page_id), '{}') INTO promoted
+        SELECT promoted || coalesce(array_agg(l.page_id ORDER BY l.page_id), '{}') INTO promoted
         FROM leader AS l;
         rounds := rounds + 1;
     END LOOP;
     RETURN promoted;
 END
+$$;
+
+-- The URLs of those of the pages that are originals: a later batch may delete what one promoted.
+CREATE FUNCTION pgsimhash._urls_of_originals(own_id integer, page_ids bigint[]) RETURNS SETOF text
+    LANGUAGE sql STABLE PARALLEL SAFE ${in_order} AS $$
+    SELECT p.url
+    FROM unnest(page_ids) AS u (page_id)
+    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
+    WHERE p.distance IS NULL;
 $$;
 
 -- The pages are searched without a lock and locked one batch at a time. They are read in the order
@@ -285,7 +294,7 @@ $$;
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
-    OUT promoted text[]
+    OUT promoted bigint[]
 )
     LANGUAGE plpgsql ${in_order} SET datestyle = 'ISO' AS $$
 DECLARE
@@ -366,7 +375,7 @@ $$;
 CREATE FUNCTION pgsimhash._delete_batch(
     collection text, url text, host text, run_id bigint, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
-    OUT promoted text[]
+    OUT promoted bigint[]
 )
     LANGUAGE plpgsql ${by_index} AS $$
 DECLARE

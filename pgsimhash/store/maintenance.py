@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, Unpack
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, scalar_row
 
 from pgsimhash.db.schema_names import in_schema, read_sql, schema_of
 from pgsimhash.db.statements import execute
@@ -210,20 +210,23 @@ class Maintenance(Rebuilding):
         which = {"url": None, "host": None, "run_id": None, **pages}
         after_page: int | None = 0
         versions = 0
-        gone, reverted, promoted = urls = dict[str, None](), dict[str, None](), dict[str, None]()
+        gone, reverted = urls = dict[str, None](), dict[str, None]()
+        promoted, originals = list[int](), list[str]()
         while after_page is not None:
             with self._session.calls_to_write() as calls:
-                ((after_page, deleted, *lists),) = calls.fetch(
+                ((after_page, deleted, *lists, more_promoted),) = calls.fetch(
                     function, after_page=after_page, batch=BATCH, **which
                 )
+                promoted += more_promoted or ()
+                if after_page is None and promoted:
+                    originals = calls.fetch("urls_of_originals", scalar_row, page_ids=promoted)
             if deleted is not None:
                 versions += deleted
                 for known, more in zip(urls, lists, strict=True):
                     known.update(dict.fromkeys(more))
                 progress(versions)
-        # A page that one batch reverted or promoted may be deleted by a later batch.
-        remaining = ([url for url in known if url not in gone] for known in (reverted, promoted))
-        return Deletion(versions, list(gone), *remaining)
+        remaining = [url for url in reverted if url not in gone]
+        return Deletion(versions, list(gone), remaining, list(dict.fromkeys(originals)))
 
     @retried
     def status(self) -> CollectionStatus:

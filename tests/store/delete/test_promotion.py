@@ -89,9 +89,7 @@ def test_undo_in_batches_promotes_only_what_stays(
     assert store.undo_run(run_id) == (2, ["https://old.example/"], [], ["https://b.example/"])
 
 
-def test_undo_in_batches_compares_all_copies(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undo_in_batches_compares_all_copies(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgsimhash.store.maintenance.BATCH", 1)
     run_id = store.start_run("undone")
     store.add_page("https://a.example/", 0)
@@ -102,6 +100,19 @@ def test_undo_in_batches_compares_all_copies(
     store.add_page("https://d.example/", 0xF)
     assert store.undo_run(run_id).promoted == ["https://c.example/"]
     assert originals(store)[1:] == [("https://d.example/", "https://c.example/", 8)]
+
+
+def test_expiry_in_batches_names_only_what_stays(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsimhash.store.maintenance.BATCH", 1)
+    old = NOW - 9 * DAY
+    store.add_page("https://old.example/", 0, fetched_at=old)
+    store.add_page("https://a.example/", 1, fetched_at=old)
+    store.add_page("https://b.example/", 1)
+    store.add_page("https://a.example/", 0xFFFF)
+    # The first copy expires too, but its URL has another version.
+    assert store.expire(DAY).promoted == ["https://b.example/"]
 
 
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
