@@ -9,7 +9,7 @@ CREATE FUNCTION pgsimhash._add_batch(
     collection text, own_id integer, pages json, options jsonb, dry_run boolean,
     run_id bigint DEFAULT NULL, label text DEFAULT NULL
 ) RETURNS TABLE (
-    number bigint, decided pgsimhash.verdict, detail text, run_pages bigint
+    number bigint, decided pgsimhash.verdict, detail text, sighting bigint
 )
     LANGUAGE plpgsql ${by_index} SET datestyle = 'ISO' AS $$
 DECLARE
@@ -21,7 +21,7 @@ DECLARE
     pairs pgsimhash._near_pair[];
     arrived pgsimhash._near_pair[];
     known_simhashes bigint[];
-    stored_pages bigint;
+    sighting_number bigint;
 BEGIN
     RETURN QUERY
     SELECT
@@ -81,7 +81,7 @@ BEGIN
             ) AS p
             WHERE n.near = n.query
         );
-        stored_pages := pgsimhash._store_batch(
+        sighting_number := pgsimhash._store_batch(
             own_id, batch, pages, known_simhashes, has_ids, run_id, label
         );
     END IF;
@@ -134,7 +134,7 @@ BEGIN
                 AND d.fetched_at < (SELECT p.fetched_at FROM ${page d.version_id} AS p)
             THEN 'it is older than the version before it'
         END,
-        stored_pages
+        sighting_number
     FROM unnest(batch) AS d;
 END
 $$;
@@ -287,14 +287,14 @@ BEGIN
 END
 $$;
 
--- Writes the rows of a decided batch; returns the number of pages of its run.
+-- Writes the rows of a decided batch; returns the number of what its run saw, see _see_pages.
 CREATE FUNCTION pgsimhash._store_batch(
     own_id integer, batch pgsimhash._decision[], pages json, known_simhashes bigint[],
     has_ids boolean, batch_run bigint, label text
 ) RETURNS bigint
     LANGUAGE plpgsql ${to_insert} AS $$
 DECLARE
-    counted_pages bigint;
+    sighting_number bigint;
     stored bigint;
     reread_ids bigint[];
     read_by integer[];
@@ -371,28 +371,28 @@ BEGIN
             unchanged = r.unchanged + excluded.unchanged,
             gone = r.gone + excluded.gone,
             first_page = least(r.first_page, excluded.first_page),
-            last_page = greatest(r.last_page, excluded.last_page)
-        RETURNING r.pages INTO counted_pages;
+            last_page = greatest(r.last_page, excluded.last_page);
     END IF;
-    PERFORM pgsimhash._see_pages(
+    SELECT pgsimhash._see_pages(
         own_id, array_agg(d.present_id), array_agg(d.fetched_at), array_agg(d.is_gone),
         array_agg(d.etag), array_agg(d.last_modified), array_agg(d.is_stored), batch_run
     )
+    INTO sighting_number
     FROM unnest(batch) AS d
     WHERE d.present_id IS NOT NULL AND (batch_run IS NOT NULL OR NOT d.is_stored)
     HAVING count(*) > 0;
-    RETURN counted_pages;
+    RETURN sighting_number;
 END
 $$;
 
 -- Records, in order, that versions were seen again or found gone: by a run, whose undo puts last_seen
--- back, or outside runs. Of a run it also records the stored versions. The caller holds the lock, so
--- later batches get higher numbers. No index of last_seen has a column that changes, so only the first
+-- back, or outside runs. Of a run it also records the stored versions, and returns their number. The
+-- caller holds the lock, so later batches get higher numbers. No index of last_seen has a column that changes, so only the first
 -- time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
     modified text[], are_stored boolean[], batch_run bigint
-) RETURNS void
+) RETURNS bigint
     LANGUAGE plpgsql ${to_insert} AS $$
 DECLARE
     number constant bigint := CASE
@@ -474,6 +474,7 @@ BEGIN
         last_modified =
             pgsimhash._validator(s.last_modified, excluded.last_modified, excluded.etag),
         outside_at = greatest(s.outside_at, excluded.outside_at);
+    RETURN number;
 END
 $$;
 
@@ -508,9 +509,9 @@ CREATE FUNCTION pgsimhash._draw_run() RETURNS bigint
     LANGUAGE sql VOLATILE
     RETURN nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
 
--- A promoted server may assign a rolled-back page_id again.
+-- A promoted server may assign a rolled-back page_id again. A batch that saw no page only counts.
 CREATE FUNCTION pgsimhash._batch_stored(
-    own_id integer, run_id bigint, run_pages bigint, page_ids bigint[], urls text[]
+    own_id integer, run_id bigint, sighting bigint, page_ids bigint[], urls text[]
 ) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
@@ -518,10 +519,11 @@ CREATE FUNCTION pgsimhash._batch_stored(
             SELECT FROM pgsimhash.pages AS p
             WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids) AND p.url = ANY (urls)
         )
-        ELSE run_pages <= (
-            SELECT r.pages
-            FROM pgsimhash.runs AS r
+        ELSE EXISTS (
+            SELECT FROM pgsimhash.runs AS r
+            LEFT JOIN pgsimhash.sightings AS s USING (collection_id, run_id)
             WHERE r.collection_id = own_id AND r.run_id = _batch_stored.run_id
+                AND (sighting IS NULL OR s.number = sighting)
         )
     END;
 $$;

@@ -53,7 +53,7 @@ _SHOWN: Final = (
     "url", "simhash", "html_bytes", "truncated", "content_missing", "title", "markdown",
 )  # fmt: skip
 _DECIDED: Final = (
-    *("number", "detail", "run_pages"),
+    *("number", "detail", "sighting"),
     *(
         f"decided.{each.name}"
         for each in fields(Verdict)
@@ -69,7 +69,7 @@ class Run:
     label: str | None
     is_dry: bool = False  # decided, but not stored
     run_id: int | None = None  # None before the first batch
-    pages: int = 0  # including the last batch
+    sighting: int | None = None  # the number of what its last batch saw
     # The verdicts of a batch whose commit is in doubt.
     unsure: list[Verdict] | None = None
 
@@ -168,7 +168,7 @@ class Ingest:
                     break
                 with nullcontext(own) if own else self._idle_run() as run:
                     decided = self._verdicts(batch, options, run)
-                    stored = run.run_id, run.pages
+                    stored = run.run_id, run.sighting
                 may_end = in_callers and in_transaction()
                 for number, verdict in enumerate(decided, 1):
                     is_last = number == len(decided)
@@ -227,9 +227,7 @@ class Ingest:
             if run.unsure is not None:
                 # A server process that is still committing the batch holds this lock.
                 calls.lock()
-                # A forked process may add to the same run, so new pages decide, if there are any.
-                run_id = None if _new_pages(run.unsure) else run.run_id
-                if _is_stored(calls, run_id, run.pages, run.unsure):
+                if _is_stored(calls, run.run_id, run.sighting, run.unsure):
                     return run.unsure
                 run.unsure = None
             if calls.collection.normalize_urls:
@@ -242,12 +240,12 @@ class Ingest:
                 run.unsure = verdicts
         return verdicts
 
-    def _is_kept(self, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
+    def _is_kept(self, run_id: int | None, sighting: int | None, verdicts: list[Verdict]) -> bool:
         """Return whether a batch is still stored in the caller's transaction."""
         if not any(each.page_id for each in verdicts):
             return True
         with self._session.calls_to_read() as calls:
-            return _is_stored(calls, run_id, run_pages, verdicts)
+            return _is_stored(calls, run_id, sighting, verdicts)
 
 
 def sent_options(collection: Collection, options: MatchOptions) -> dict[str, Any]:
@@ -310,9 +308,7 @@ def add_batch(
             verdicts.append(_verdict_of_failure(item))
             continue
         decision = decisions[next(numbers)]
-        run_pages = decision.pop("run_pages")
-        if run_pages is not None:
-            run.pages = run_pages
+        run.sighting = decision.pop("sighting") or run.sighting
         has_page = decision["kind"] != "too_short" and isinstance(item, PageRecord)
         shown = _SHOWN if has_page else ("url",)
         verdicts.append(Verdict(**{name: getattr(item, name) for name in shown}, **decision))
@@ -325,24 +321,21 @@ def _count_cuts(calls: Calls, run: Run, content_missing: int, cut_short: int) ->
     calls.fetch("count_cuts", run_id=run.draw_id(calls), label=run.label, **counts)
 
 
-def _is_stored(calls: Calls, run_id: int | None, run_pages: int, verdicts: list[Verdict]) -> bool:
-    """Return whether a batch was committed: its run has these pages, or its pages exist.
+def _is_stored(
+    calls: Calls, run_id: int | None, sighting: int | None, verdicts: list[Verdict]
+) -> bool:
+    """Return whether a batch was committed: its run has the sighting, or its pages exist.
 
     Without a run, one that added no page counts as not committed: repeating it is harmless.
     """
     ((stored,),) = calls.fetch(
         "batch_stored",
         run_id=run_id,
-        run_pages=run_pages,
-        page_ids=_new_pages(verdicts),
+        sighting=sighting,
+        page_ids=[each.page_id for each in verdicts if each.kind not in ("unchanged", "gone")],
         urls=[each.url for each in verdicts],
     )
     return bool(stored)
-
-
-def _new_pages(verdicts: list[Verdict]) -> list[int]:
-    kept = ("unchanged", "gone")
-    return [each.page_id for each in verdicts if each.page_id and each.kind not in kept]
 
 
 def _ended(what: str, batch: list[Verdict]) -> StoreError:

@@ -254,8 +254,13 @@ store.close()
 
 
 @pytest.mark.one_server("it adds a trigger")
-def test_the_run_of_a_forked_child_hides_no_commit_that_failed(dsn: str) -> None:
+@pytest.mark.parametrize("known", [False, True])
+def test_the_run_of_a_forked_child_hides_no_commit_that_failed(dsn: str, known: bool) -> None:
+    if known:
+        with connect(dsn) as store:
+            store.add_page("https://a.example/parent", 0xFF << 30)
     run_sql(dsn, REFUSE_FIRST.format(times=1, code="40001"))
     python(SHARED_RUN, dsn)
     assert "https://a.example/parent" in urls(dsn)
     assert len(urls(dsn)) == 10
+    assert run_sql(dsn, "SELECT count(*) FROM pgsimhash.last_seen") == [(known,)]
