@@ -116,7 +116,7 @@ def _joined(
     present = {page["url"]: page["simhash"] for page in pages}
     ends = [(present[a], present[b]) for a, b in must_links if {a, b} <= present.keys()]
     # Skip simhashes that were added after the others were read.
-    return [pair for pair in ends if np.isin(pair, simhashes).all()]
+    return [pair for pair in ends if np.isin(np.array(pair, np.uint64), simhashes).all()]
 
 
 def _bigint_array(simhashes: NDArray[np.uint64]) -> str:

@@ -48,6 +48,18 @@ def test_pairs_and_clusters_report_their_progress(store: Store) -> None:
         assert told == pairs
 
 
+def test_a_marked_page_that_changes_meanwhile_is_not_joined(store: Store, dsn: str) -> None:
+    # Both simhashes of the second page are one number in floating point.
+    fill(store, {"a.example/": 3, "b.example/": 0xFFFF_FFFF_FFFF_F000})
+    store.mark("https://a.example/", "https://b.example/", same=True)
+
+    def change(_: int, __: int) -> None:
+        with connect(dsn) as other:
+            fill(other, {"b.example/": 0xFFFF_FFFF_FFFF_F001})
+
+    assert list(store.clusters(3, progress=change)) == []
+
+
 def test_all_pairs_of_a_collection_each_once(dsn: str) -> None:
     known = {0, 2**63, *(n << 32 | m for n in range(9) for m in (0, 1, 3, 0x1F))}
     with connect(dsn, collection="other", create=True) as other, connect(dsn) as store:
