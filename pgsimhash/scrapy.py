@@ -9,11 +9,12 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from queue import Empty, Queue
+from threading import Thread
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
@@ -427,7 +428,10 @@ class _Store:
             # Raises for invalid options before the first page.
             store.ingest_many([], **self._options)
             store.start_run(settings.get("PGSIMHASH_LABEL", f"scrapy {crawler.spidercls.name}"))
-            stack.enter_context(ThreadPoolExecutor(1, "pgsimhash-store")).submit(self._ingest)
+            # A daemon: if another component fails now, Scrapy closes no spider.
+            thread = Thread(target=self._ingest, name="pgsimhash-store", daemon=True)
+            thread.start()
+            stack.callback(thread.join)
             self._opened = stack.pop_all()
         crawler.signals.connect(self.close, signal=signals.spider_closed)
 

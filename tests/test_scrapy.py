@@ -297,6 +297,8 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
     ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
     ({"PGSIMHASH_COLLECTION": "crawl", "PGSIMHASH_CREATE": False}, "'crawl' does not exist"),
     ({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, "asyncio reactor"),
+    # The first of the two has opened the store; the crawl must end all the same.
+    (MIDDLEWARE, "enable one of them"),
 ])  # fmt: skip
 def test_invalid_crawl_settings(site: Site, dsn: str, settings: dict[str, Any], told: str) -> None:
     crawl = Crawl(site, dsn, {**PIPELINE, **settings})
