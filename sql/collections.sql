@@ -401,6 +401,10 @@ BEGIN
         drawn := pg_get_serial_sequence(format('pgsimhash.%I', one), id);
         EXECUTE format('SELECT max(%I) FROM pgsimhash.%I WHERE collection_id = $1', id, one)
             INTO newest USING own_id;
+        -- Batches of runs name deleted pages too, whose ids no other page may get.
+        newest := greatest(
+            newest, nextval(pg_get_serial_sequence(format('%I.%I', from_schema, one), id))
+        );
         PERFORM setval(drawn, newest) WHERE newest > nextval(drawn);
     END LOOP;
 END

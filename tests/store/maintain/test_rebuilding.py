@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import Store, Verdict, connect
+from pgsimhash import Store, Verdict, analysis, connect
 from pgsimhash.db.schema_names import SCHEMA, schema_of
 from pgsimhash.errors import (
     ArgumentError,
@@ -131,6 +131,22 @@ def test_everything_is_copied(
         assert first.add_page(url(0), 3).kind
         assert new.undo_run(new.runs()[0].run_id).deleted == 1
         assert len(content(dsn, old)) == len(before[0]) + 1
+
+
+def test_a_new_page_is_in_no_crawl_before_it(
+    dsn: str, store: Store, into_schema: str | None
+) -> None:
+    """The batch of the run before names the newest page too, which was deleted."""
+    list(store.add_pages([(url(FAR), FAR), (url(1), 1)]))
+    store.delete_page(url(1))
+    store.rebuild(into_schema=into_schema)
+    with connect(dsn, schema=into_schema) as new:
+        new.add_page(url(7), 7)
+        list(new.add_pages([(url(FAR), FAR), (url(7), 7)]))
+        found = analysis.compare_crawls(new).changes
+        assert [(one.change, one.url, one.pages) for one in found] == [
+            ("new", url(7), 1), ("unchanged", None, 1),
+        ]  # fmt: skip
 
 
 def test_the_result_has_the_requested_settings(full: Store) -> None:
