@@ -120,7 +120,7 @@ BY_STATE: Final = {
     ),
     # Timeouts of transactions end the connection.
     **dict.fromkeys(("25P03", "25P04"), LOST),
-    **dict.fromkeys(("26000", "42P05"), _UNPREPARED),
+    **dict.fromkeys(("08P01", "26000", "42P05"), _UNPREPARED),
     **dict.fromkeys(("08", "40", "53", "54", "57", "58", "XX"), _UNFINISHED),
     "0A": Translation(
         "gave_up", _GAVE_UP, "if the connection is in a pipeline() block, leave that first"

@@ -153,6 +153,10 @@ def test_a_pooler_that_mixes_up_prepared_statements_is_named(dsn: str) -> None:
         connection.pgconn.exec_(b"DEALLOCATE ALL")
         with pytest.raises(StoreError, match=r"does not exist.*prepare_threshold=None"):
             store.find(0)
+        for number in range(9):
+            connection.execute(f"PREPARE _pg3_{number} AS SELECT $1 + 1".encode(), prepare=False)
+        with pytest.raises(StoreError, match=r"bind message.*prepare_threshold=None"):
+            store.find(0)
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
         connection.execute("PREPARE _pg3_0 AS SELECT 1")
         store = connect(connection)
