@@ -146,12 +146,17 @@ BEGIN
         RAISE EXCEPTION 'a collection needs a name, a scheme, and a distance of 0 to ${largest} bits'
             USING ERRCODE = 'PS010', HINT = 'Correct them; the distance can be omitted.';
     END IF;
-    INSERT INTO pgsimhash.collections (name, scheme, default_distance, keep_markdown, normalize_urls)
-    VALUES (
-        name, scheme, coalesce(distance, ${distance}), coalesce(keep_markdown, false),
-        coalesce(normalize_urls, false)
-    )
-    ON CONFLICT DO NOTHING;
+    -- Each attempt draws an id, of which there are eight million.
+    IF NOT EXISTS (SELECT FROM pgsimhash.collections AS c WHERE c.name = create_collection.name) THEN
+        INSERT INTO pgsimhash.collections (
+            name, scheme, default_distance, keep_markdown, normalize_urls
+        )
+        VALUES (
+            name, scheme, coalesce(distance, ${distance}), coalesce(keep_markdown, false),
+            coalesce(normalize_urls, false)
+        )
+        ON CONFLICT DO NOTHING;
+    END IF;
     SELECT c.* INTO STRICT present
     FROM pgsimhash.collections AS c WHERE c.name = create_collection.name;
     IF present.scheme <> scheme OR present.default_distance <> distance
