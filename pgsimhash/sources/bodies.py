@@ -102,7 +102,9 @@ def _inflated(body: bytes, codec: Codec, max_bytes: int) -> tuple[bytes, bool]:
         room -= len(pages[-1])
         at += len(piece) - len(decoder.unused_data)
         if decoder.eof:
-            # Browsers ignore what follows the last member.
+            # Browsers ignore what follows the last member; zeros between members are padding.
+            while body.startswith(b"\0", at):
+                at += 1
             if not (codec.magic and body.startswith(codec.magic, at)):
                 break
             decoder, is_first = codec.decoder(), False

@@ -66,7 +66,7 @@ _MAX_BROKEN: Final = 1000  # consecutive places without a record end the reading
 RECORD_BEGIN: Final = b"WARC/"
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 # A record within the block of another one, which has a wrong length.
-_RECORD: Final = re.compile(rb"(?<=[\n>])(WARC/\d+\.\d+\r?\n)(?:[A-Za-z-]+:|\Z)")
+_RECORD: Final = re.compile(rb"(?<=[\n\r>\0])(WARC/\d+\.\d+\r?\n)(?:[A-Za-z-]+:|\Z)")
 _BLOCK_ENDS: Final = (b"\r\n\r\n", b"\n\n")
 _WHOLE: Final = re.compile(rb"</html>\s*\Z", re.IGNORECASE)
 

@@ -282,6 +282,7 @@ def test_encodings_of_libraries_are_undone(path: Path, encoding: str, library: l
 
 @pytest.mark.parametrize("encoding_and_body", [
     ("gzip", gzipped(HTML[:90]) + gzipped(HTML[90:])), ("gzip", gzipped(HTML) + b"\0trailing"),
+    ("gzip", gzipped(HTML[:90]) + bytes(9) + gzipped(HTML[90:])),
     ("gzip", gzipped(HTML)[:-8]), ("x-gzip", gzipped(HTML)[:-3]),
     ("gzip", gzipped(HTML)[:-8] + b"not sums"), ("deflate", zlib.compress(HTML)[:-4] + b"sums"),
     ("deflate", zlib.compress(HTML)[:-4]), ("deflate", zlib.compress(HTML) + b"\0\0"),
@@ -542,6 +543,13 @@ def test_a_block_may_end_anywhere_in_the_next_record(path: Path, between: bytes)
         longer = first.replace(b": %d\r\n" % size, b": %d\r\n" % (size + wrong))[:-4] + between
         pages = [item for item in read(path, longer, *others) if isinstance(item, SourcePage)]
         assert [page.html.rstrip() for page in pages] == [body] * 3, wrong
+
+
+@pytest.mark.parametrize("end", [bytes(4), bytes(1000), b"\r\r"])
+def test_padding_between_records_loses_none(path: Path, end: bytes) -> None:
+    padded = [record(url=f"https://a.example/{n}", zipped=False)[:-4] + end for n in range(3)]
+    urls = [item.url for item in read(path, *padded) if isinstance(item, SourcePage)]
+    assert urls == [f"https://a.example/{n}" for n in range(3)]
 
 
 def test_line_ends_that_were_removed_after_counting_lose_no_record(path: Path) -> None:
