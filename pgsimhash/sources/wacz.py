@@ -39,8 +39,11 @@ def read_wacz(
         detail = f"the zip data is damaged ({one_line(error)}); records were searched in it"
         yield failure(name, PageError("unreadable", detail))
         file.seek(0)
-        stream = Stream(file, GZIP)
-        if stream.resume(RECORD_BEGIN):
+        # A WARC file may have this name.
+        is_warc = file.read(5).startswith((GZIP.magic, RECORD_BEGIN))
+        file.seek(0)
+        stream = stream_of(file) if is_warc else Stream(file, GZIP)
+        if is_warc or stream.resume(RECORD_BEGIN):
             number = yield from read_stream(stream, name, number, reading)
         return number
     file_size, end, overlapping = file.seek(0, io.SEEK_END), 0, set[ZipInfo]()

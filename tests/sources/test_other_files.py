@@ -207,6 +207,10 @@ def test_an_archive_may_have_other_folders_and_says_what_is_not_read(tmp_path: P
     for name in ("archive/.DS_Store", "__MACOSX/archive/._a.warc", ".git/archive/b.warc"):
         (page,) = archive("archive/a.warc", record(zipped=False), name)
         assert page.url == URL, name
+    # A WARC file with the name of an archive.
+    for zipped in (True, False):
+        path.write_bytes(b"".join(record(url=f"{URL}{n}", zipped=zipped) for n in range(3)))
+        assert urls(read(path)) == [f"{URL}{n}" for n in range(3)]
     # Some programs write the folder, too.
     assert urls(archive("./archive/a.warc", record(zipped=False))) == [URL]
 
