@@ -122,7 +122,10 @@ _NAMES: Final = {
         " upsell upsells pum adwrap adunit adunits adspace adcontainer adrotate googlead googleads"
         " zergnet paidcontent partnercontent brandcontent brandedcontent reklam annons annonse"
         " patrocinado sponsorizzato gesponsert gesponsord optin werbeanzeige werbeanzeigen textad"
-        " textads adplaceholder promobox reclame"
+        " textads adplaceholder promobox reclame adspot adzone adslots"
+        " annonce annonces annoncer annonser annonsblock werbeflaeche werbebox werbeslot"
+        " textwerbung reklamy reklamowy reklamowe advertenties anuncios pubblicitario publicitario"
+        " publicitaire publicitaires"
     ),
     # The same below an article, in an element beside it.
     Named.APART | Named.BELOW: (
@@ -131,7 +134,8 @@ _NAMES: Final = {
         " cookiebot consent gdpr onetrust tarteaucitron didomi borlabs cmplz cky cybot kommentar"
         " kommentarbereich leserkommentare commenti reacties relatedposts yarpp crp verwandte"
         " aehnliche relacionados relacionadas similaires correlati empfehlungen reward reprint"
-        " postcopyright articlecopyright articlelicensing postreward"
+        " postcopyright articlecopyright articlelicensing postreward cookieconsent powiazane"
+        " gerelateerd gerelateerde relaterade komentarze"
     ),
     # Parts of an article that stand in a box of their own, if no other word says otherwise.
     Named.NOTE: (
@@ -155,7 +159,9 @@ _NAMES: Final = {
         " desktop entry frame google gpt icon icons inline item label leaderboard left link links"
         " list media middle mobile native page placement placeholder post right section slot space"
         " sticky story text this toolbar tools top unit widget wrap wrapper zone code viewport"
-        " video wide auto placed sd likes"
+        " video wide auto placed sd likes above after before below between bleed bloc break c"
+        " encart espace full halfpage incontent infeed inserter mitte o oben placements rechts"
+        " rectangle responsive row save tablet td unten"
     ),
     # "no-ads" and "with-comments" say something about an element with other content.
     Named.STATE: "closed disabled enabled has have is no not off on open with without",

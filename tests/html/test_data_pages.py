@@ -148,7 +148,13 @@ PARTS = sorted(words(
     " affiliate-box pub-box pub adv-content ad-space reklam annons-box patrocinado sponsorizzato"
     " gesponsert-text gesponsord optin-box cta-box pop-up-text adrotate werbeanzeige textad-oben"
     " adplaceholder promobox reclame-blok post-reward reward-container postReward post-copyright"
-    " article-copyright-info article-licensing reprint-statement"
+    " article-copyright-info article-licensing reprint-statement full-bleed-ad responsive-ad"
+    " row-content-ad tablet-ad c-ad ad-break ad-inserter ad-rechts-block c-social-share"
+    " save-share-buttons encart-pub bloc-pub espace-pub encart-publicitaire werbebox"
+    " werbeflaeche-oben textwerbung annonsblock annonce-bloc reklamy-box blok-reklamowy"
+    " advertenties-blok espacio-publicitario spazio-pubblicitario adspot-title"
+    " artykuly-powiazane gerelateerde-artikelen relaterade-artiklar komentarze-lista"
+    " cookieconsent-text"
 ))  # fmt: skip
 TOPICS = sorted(words(
     "category-kommentare category-cookies tag-cookies tag-newsletter cat-comments"
