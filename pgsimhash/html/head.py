@@ -277,31 +277,34 @@ def check_stand_in(
         return
     heading = first.strip().lower()
     rest = content.removeprefix(heading if heading in errors else "")
-    own, others = _sentence_sizes(unlinked())
+    own, others = _sentences(unlinked())
     own_words, other_words = (
-        sum(size for size in sizes if size >= _SENTENCE_WORDS) for sizes in (own, others)
+        sum(size for size in map(_size, sentences) if size >= _SENTENCE_WORDS)
+        for sentences in (own, others)
     )
-    has_text = own_words >= TEXT_WORDS_MIN
+    # "Line 404 runs from the mill to the quay": the number is its name.
+    is_name = any(len(each) >= _SENTENCE_WORDS and not {*errors}.isdisjoint(each) for each in own)
+    has_text = is_name or own_words >= TEXT_WORDS_MIN
     is_confirmed = _SAYS_ERROR.search(rest) or (_MAY_SAY_ERROR.search(rest) and not has_text)
     if any(not _AMBIGUOUS.fullmatch(part) or is_confirmed for part in errors):
         raise PageError("error_page", "the page says that there is no such page")
     enough = max(TEXT_WORDS_MIN, other_words / 2) if is_check else min(TEXT_WORDS_MIN, other_words)
     if (is_check or needs_script) and own_words < enough:
         raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
-    if is_shell and sum(own) < TEXT_WORDS_MIN:
+    if is_shell and sum(map(_size, own)) < TEXT_WORDS_MIN:
         raise PageError(
             "needs_script", "the page is a shell that scripts fill; fetch it with a browser"
         )
 
 
-def _sentence_sizes(text: str) -> tuple[list[int], list[int]]:
-    """Return the number of words of each sentence that no such page has, and of the others."""
-    sizes: tuple[list[int], list[int]] = [], []
+def _sentences(text: str) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the words of each sentence that no such page has, and of the others."""
+    sentences: tuple[list[list[str]], list[list[str]]] = [], []
     for words in filter(None, map(str.split, _SENTENCE_ENDS.split(text.lower()))):
         sentence = " ".join(words)
         patterns = (_CHECK, _SAYS_ERROR, _MAY_SAY_ERROR)
-        sizes[any(pattern.search(sentence) for pattern in patterns)].append(_size(words))
-    return sizes
+        sentences[any(pattern.search(sentence) for pattern in patterns)].append(words)
+    return sentences
 
 
 def _size(words: Iterable[str]) -> int:

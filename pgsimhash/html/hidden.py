@@ -27,9 +27,9 @@ _DIALOG: Final = Named.FOOTER | Named.OVERLAY | Named.APART
 _OPENED: Final = Named.BESIDE | _DIALOG
 _CONTROLS: Final = ("form", "input", "textarea", "select")
 _UNSEEN: Final = ("br", "script", "style")
-_LINKED: Final = NEVER_TEXT | {"a"}
+LINKED: Final = NEVER_TEXT | {"a"}
 # How many starts and ends of elements of a hidden part are read, and of a button or title.
-_PARTS_MAX, _LABEL_EVENTS = 200, 1000
+PARTS_MAX, _LABEL_EVENTS = 200, 1000
 _OPENED_MAX: Final = 200  # how many hidden elements are read, and how many that open one
 _ALIKE_MAX: Final = 20  # how many elements are passed over between it and what opens it
 _TITLE_WORDS: Final = 30  # a title or a link that opens something has at most this many words
@@ -56,6 +56,7 @@ _TABS: Final = re.compile(
 )
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
 _STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
+_NUMBERED: Final = re.compile(r" [^ ']*\d[^ ']*")  # the second name of "answer answer-3"
 _JSON: Final = re.compile(r'\s*[\[{][\[{\s]*"')  # the data of a script
 
 
@@ -106,12 +107,16 @@ def _folds(parts: dict[HtmlElement, int]) -> dict[HtmlElement, HtmlElement]:
     alike = defaultdict[str, dict[HtmlElement, HtmlElement]](dict)
     for part, size in parts.items():
         title = _beside(part, before=True)
-        if size < _FOLD_WORDS or title is None or title.tag not in _FOLD_TITLES:
+        if size < _FOLD_WORDS or title is None:
+            continue
+        if title.tag not in _FOLD_TITLES and not _opens(title):
             continue
         is_title = 0 < _label(title)[0] <= _TITLE_WORDS
-        if is_title and size >= len(words_in(part, most=_PARTS_MAX)) / 2:
-            looks = str([(str(each.tag), each.get("class")) for each in (title, part)])
-            alike[looks][part] = title
+        if is_title and size >= len(words_in(part, most=PARTS_MAX)) / 2:
+            # A button of some words is a block now, a shorter one is not.
+            tag = "button" if title.get("aria-expanded") == "" else title.tag
+            looks = str((str(tag), str(part.tag), title.get("class"), part.get("class")))
+            alike[_NUMBERED.sub("", looks)][part] = title
     differ = (fold for fold in alike.values() if len({*map(begin_of, fold.values())}) > 1)
     return {part: title for fold in differ for part, title in fold.items()}
 
@@ -125,7 +130,7 @@ def _prose_words(part: HtmlElement) -> int:
         or _JSON.match(begin_of(part))
     ):
         return 0
-    return len(words_in(part, _LINKED, _PARTS_MAX))
+    return len(words_in(part, LINKED, PARTS_MAX))
 
 
 def _controlled(opener: HtmlElement) -> Iterator[str]:
@@ -203,7 +208,7 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) ->
     That is a hidden element of at least ``least`` words, of prose those outside links, or several
     with one tag and one first name or parent: those with the most words.
     """
-    skipped = _LINKED if is_prose else NEVER_TEXT
+    skipped = LINKED if is_prose else NEVER_TEXT
     siblings = defaultdict[tuple[object, str], dict[HtmlElement, int]](dict)
     for element in hidden:
         names = named(element)
@@ -241,7 +246,11 @@ def is_text_button(button: HtmlElement) -> bool:
     classes = button.get("class", "").lower()
     is_toggle = "collaps" in classes or any(button.get(name) is not None for name in _TOGGLES)
     least = _QUESTION_WORDS if is_toggle else _LABEL_WORDS
-    if _FOLDS.search(classes) and next(button.iterancestors("nav", "aside"), None) is None:
+    # What is hidden behind it, other rules open.
+    behind = button.getnext() if is_toggle else None
+    has_prose = behind is not None and not is_hidden(behind) and _prose_words(behind) >= _FOLD_WORDS
+    is_fold = has_prose or _FOLDS.search(classes)
+    if is_fold and next(button.iterancestors("nav", "aside"), None) is None:
         least = 1
     return is_question or words >= least
 

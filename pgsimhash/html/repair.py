@@ -7,7 +7,7 @@ standard.
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import Final
 
 from lxml import etree
@@ -15,7 +15,16 @@ from lxml.html import HtmlElement
 
 from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, named, storable, words
-from pgsimhash.html.hidden import LABEL_PARTS, PARAGRAPHS, begin_of, is_text_button, show, words_in
+from pgsimhash.html.hidden import (
+    LABEL_PARTS,
+    LINKED,
+    PARAGRAPHS,
+    PARTS_MAX,
+    begin_of,
+    is_text_button,
+    show,
+    words_in,
+)
 from pgsimhash.html.markup import ENDS_DRAWING
 
 # The elements of a head (13.2.6.4.4); any other begins the body.
@@ -29,7 +38,7 @@ _DRAWN: Final = words(
     "annotation annotation-xml clippath defs desc marker mask metadata mphantom pattern symbol"
 )
 _REPAIRED: Final = _DRAWN | words(
-    "applet button dialog embed ins math noscript object pre select svg switch template tspan"
+    "applet button dialog embed ins math nav noscript object pre select svg switch template tspan"
 )
 # Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
 _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open",)}
@@ -77,6 +86,11 @@ def repair(root: HtmlElement) -> None:
             elif is_text_button(element):
                 element.tag = "div"
                 element.set("aria-expanded", "")  # it stays what opens something
+        elif element.tag == "nav" and "w-dropdown" in element.get("class", ""):
+            # Webflow opens answers so; in a menu, most words are links.
+            unlinked = len(words_in(element, LINKED, PARTS_MAX))
+            if 2 * unlinked > len(words_in(element, most=PARTS_MAX)):
+                element.tag = "div"
         elif element.tag == "noscript":
             copies.append(element)
         elif element.tag in ("applet", "object", "select"):
@@ -120,9 +134,13 @@ def _fill_slots(template: HtmlElement) -> None:
         if next(slot.iterancestors("template")) is template:
             slots.setdefault(slot.get("name", ""), slot)
     beside = defaultdict[str, list[HtmlElement]](list)
-    for part in host if slots and host is not None else ():
+    for part in () if host is None else host:
         if part is not template:
             beside[part.get("slot", "")].append(part)
+    # Without a slot, none of it is seen; a script may still add the slots of an empty tree.
+    for part in chain(*beside.values()) if slots or words_in(template) else ():
+        if part.get("slot", "") not in slots:
+            part.tag = "template"
     for name, slot in slots.items():
         text = "" if name else storable(template.tail)
         if beside[name] or text.strip():
@@ -206,13 +224,18 @@ def _is_word(button: HtmlElement) -> bool:
             break
         part, tail = around, around.tail or ""
         around = part.getparent()
-    if around is None or around.tag not in ("p", "li", "dd"):
+    if around is None or around.tag not in ("p", "li", "dd") or tail[:1].isalnum():
         return False
-    if not tail.strip() or tail[0].isalnum():
-        return False
-    before = part.getprevious()
-    text = around.text if before is None else before.tail
-    return len(tokenize(f"{text or ''} {tail}")) >= _SENTENCE_WORDS
+    before, behind = (
+        " ".join(
+            f"{other.text or ''} {other.tail or ''}" if other.tag != "button" else other.tail or ""
+            for other in islice(part.itersiblings(preceding=preceding), LABEL_PARTS)
+        )
+        for preceding in (True, False)
+    )
+    before = f"{around.text or ''} {before}"
+    is_within = tail.strip() or (before.strip() and behind.strip())
+    return bool(is_within) and len(tokenize(f"{before} {tail} {behind}")) >= _SENTENCE_WORDS
 
 
 def clear_topics(root: HtmlElement, page_title: str | None) -> None:

@@ -152,6 +152,11 @@ def test_light_parts_are_in_the_slots_of_a_shadow_tree() -> None:
     other = f"{root}<slot>a new one</slot></template>"
     page = f"{STORY}<p>It is <x-a>{term}</x-a>, and <x-a>{other}</x-a>."
     assert "It is (an old boat), and a new one." in text_of(page)
+    # What has no slot is not seen, unless the tree is empty until a script runs.
+    for slot in ("<slot name=title></slot>", "A boat"):
+        found = text_of(f"<x-a>{root}{slot}</template><p>{SENTENCES[4]}</p></x-a>{STORY}")
+        assert SENTENCES[4] not in found
+    assert SENTENCES[4] in text_of(f"<x-a>{root}</template><p>{SENTENCES[4]}</p></x-a>{STORY}")
 
 
 def test_short_parts_without_scripts_are_text() -> None:
@@ -226,13 +231,37 @@ def test_titles_that_look_alike_open_what_is_below(title: str) -> None:
 
 
 @pytest.mark.parametrize("title", [
+    "<button aria-expanded=false><span>{}</span></button>", "<a class=title href='#'>{}</a>",
+    "<h3 class='title title-{n}'>{}</h3>",
+])  # fmt: skip
+def test_titles_may_differ_in_their_words_and_numbers(title: str) -> None:
+    parts = (
+        f"<li>{title.format(name, n=n)}<div hidden><p>{SENTENCES[n]}</p></div></li>"
+        for n, name in ((5, "Of the old motor"), (6, "Dogs"), (7, "Knees"))
+    )
+    found = text_of(f"<main>{STORY}<ul>{''.join(parts)}</ul></main>")
+    assert [
+        text for text in ("Of the old motor", "Dogs", *SENTENCES[5:]) if text not in found
+    ] == []
+
+
+@pytest.mark.parametrize("title", [
     "<button class='faq__toggle'>{}</button>", "<button class=accordion>{}</button>",
     "<button type=button class='collapsible active'><span>{}</span></button>",
+    "<button class=btn aria-expanded=false>{}</button>",
 ])  # fmt: skip
 def test_titles_of_accordions_may_be_one_word(title: str) -> None:
     fold = f"{title.format('Fees')}<div class=panel><p>{SENTENCES[6]}</p></div>"
     assert "Fees" in text_of(f"<main>{STORY}{fold}</main>").split("\n")
     assert "Fees" not in text_of(f"<nav>{fold}</nav><main>{STORY}</main>")
+
+
+def test_answers_in_menus_of_webflow_are_text() -> None:
+    menu = "<nav class='faq w-dropdown-list'>{}</nav>"
+    page = f"<main><h1>Boats</h1>{STORY.swapcase() * 2}{{}}</main>"
+    fold = f"<div class=w-dropdown><div>Goats</div>{menu.format(f'<p>{SENTENCES[6]}</p>')}</div>"
+    assert SENTENCES[6] in text_of(page.format(fold))
+    assert "More about c" not in text_of(page.format(menu.format(f"<ul>{LINKS}</ul>")))
 
 
 @pytest.mark.parametrize("parts", [
@@ -413,6 +442,10 @@ def test_of_titles_that_contain_nearly_all_of_a_page_only_the_begin_is_read() ->
     "<h1>Not Found</h1><p>The quartet from Turku plays waltzes on broken toys. Their second record,"
     " by permission of a lighthouse, has an error in the title.</p>",
     "<h1>404</h1><p>この路線は港から病院まで十二分ごとに走り、市場と図書館と新しいプールに停まります。",
+    "<h1>404</h1><p>Line 404 leaves the mill at nine. The stop at the church was moved to the quay"
+    " while the road is repaired. Please board at the front door.</p>",
+    "<title>401 | Roads</title><h1>401</h1><p>Highway 401 crosses the province from west to east."
+    " It is temporarily closed near exit nine, where a bridge is repaired.</p>",
     "<title>Captcha</title><h1>Captcha</h1><p>A captcha tells people and robots apart. The word was"
     " coined in 2003 by a group in Pittsburgh, who first drew bent letters.</p>",
     "<title>Security check</title><p>The security check at the quay takes ten minutes on weekdays."
@@ -447,6 +480,8 @@ def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
     ("error_page", "<title>502: Bad gateway</title><h1>Bad gateway</h1><p>Error code 502</p><p>The"
         " server of this site reported a bad gateway. Please try again in a few minutes.</p>"),
     ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
+    ("error_page", "<title>404</title><h1>404</h1><p>This 404 was sent by the ferry of goats. The"
+        " page may have been moved. Error 404: check the address, or go on to the pier.</p>"),
 ])  # fmt: skip
 def test_a_page_without_text_of_its_own_is_refused(reason: str, page: str) -> None:
     with pytest.raises(PageError, check=because(reason)):
@@ -565,6 +600,8 @@ def test_other_numbers_beside_code_are_text(page: str) -> None:
     ("un<x-y>believ</x-y>able", "unbelievable"),
     ("<big>one</big> <acronym>BBC</acronym>", "one BBC"),
     ("the <button class=term>tide</button> table", "the tide table"),
+    ("of the <span><button>ebb</button></span> <b><button>tide</button></b> <i>only as</i>",
+     "of the ebb **tide** *only as*"),
     ("a <b><button><i>lock</i></button></b>, if shut, as", "a ***lock***, if shut, as"),
     ("it goes.<dl><dd>So a <button>lock</button>, if shut, as", "a lock, if shut, as"),
     ("<svg><tspan x=0>one</tspan><tspan x=0>t<tspan>wo</tspan></tspan></svg>", "one two"),
