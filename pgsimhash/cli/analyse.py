@@ -55,10 +55,10 @@ def explain(
 ) -> None:
     """Explain why two pages match or do not.
 
-    A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes. URL@DATE is
-    the version of a day, such as 2026-11-25. In a pipe it prints one JSON line. -o writes a page
-    that compares the two block by block, which needs files, or pages that are stored with their
-    Markdown. Exits with 1 if a page is unknown or has no fingerprint.
+    A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes as for find.
+    URL@DATE is the version of a day, such as 2026-11-25. In a pipe it prints one JSON line. -o
+    writes a page that compares the two block by block, which needs files, or pages that are stored
+    with their Markdown. Exits with 1 if a page is unknown or has no fingerprint.
     """
     if a == b == "-":
         raise click.UsageError("stdin can be read only once; give one of the pages as a file")

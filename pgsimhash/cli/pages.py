@@ -231,8 +231,8 @@ def find(store: pgsimhash.Store, what: str, verify: bool, **limits: Any) -> None
     """Find known pages near a page or a simhash.
 
     FILE is an HTML file; - reads one from stdin. A URL has :// and names a known page. SIMHASH is
-    16 hex digits, 0x..., a decimal (signed or not) or base32. Prints a JSON line per page, nearest
-    first. Exits with 1 if no page is near.
+    16 hex digits, 0x..., a decimal (a negative one after --) or base32. Prints a JSON line per
+    page, nearest first. Exits with 1 if no page is near.
     """
     if options.is_url(what):
         matches = store.near_pages(what, verify=verify, **limits)
