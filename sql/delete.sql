@@ -41,7 +41,7 @@ $$;
 -- their time in seen_befores stay. URLs are gone, or reverted to an earlier version.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
-    undone bigint DEFAULT NULL,
+    undone bigint DEFAULT NULL, emptied text DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[], OUT promoted bigint[]
 )
     LANGUAGE plpgsql ${in_order} SET datestyle = 'ISO' AS $$
@@ -105,8 +105,9 @@ BEGIN
         WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.unchanged + r.gone = 0
     ));
     PERFORM pgsimhash._index_simhashes(own_id, simhashes);
-    promoted :=
-        pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals, undone);
+    promoted := pgsimhash._promote_copies(
+        own_id, copy.copy_ids, copy.heads, copy.originals, undone, emptied
+    );
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id < t.newest), '{}')
@@ -179,11 +180,13 @@ CREATE FUNCTION pgsimhash._copies_of(
 $$;
 
 -- The copies of a head are decided again, by the rule and the policies of the collection. First
--- they are compared with its original, if that remains (a page of the undone run keeps them until it
--- goes too), and then with the earliest remaining copy, which becomes an original. After a hundred
--- rounds all remaining copies become originals, which bounds the time under the lock.
+-- they are compared with its original, if that remains, and then with the earliest remaining copy,
+-- which becomes an original. A page of the undone run or the emptied host keeps them until it goes
+-- too. After a hundred rounds all remaining copies become originals, which bounds the time under the
+-- lock.
 CREATE FUNCTION pgsimhash._promote_copies(
-    own_id integer, copy_ids bigint[], heads bigint[], originals bigint[], undone bigint
+    own_id integer, copy_ids bigint[], heads bigint[], originals bigint[], undone bigint,
+    emptied text
 ) RETURNS bigint[]
     LANGUAGE plpgsql ${by_index} AS $$
 DECLARE
@@ -227,7 +230,8 @@ BEGIN
                     FROM pgsimhash._marks_of(CASE WHEN marked THEN own_id END, c.url) AS m
                 ) AS k
                 WHERE u.page_id <> u.leader AND (
-                    k.marked_same OR rounds = 0 AND l.run_id = undone OR pgsimhash._counts(
+                    k.marked_same OR rounds = 0 AND l.run_id = undone OR l.host = emptied
+                    OR pgsimhash._counts(
                         pgsimhash.hamming_distance(c.simhash, l.simhash), l.page_id, l.url, l.host,
                         l.fetched_at, l.simhash, l.signature_high, l.signature_low,
                         l.distance IS NOT NULL,
@@ -431,7 +435,7 @@ BEGIN
     IF cardinality(next_pages) > 0 THEN
         SELECT next_pages[cardinality(next_pages)], d.pages, d.gone, d.reverted, d.promoted
         INTO last_page, pages, gone, reverted, promoted
-        FROM pgsimhash._delete_pages(collection, next_pages, NULL, run_id) AS d;
+        FROM pgsimhash._delete_pages(collection, next_pages, NULL, run_id, host) AS d;
     END IF;
 END
 $$;

@@ -89,16 +89,20 @@ def test_undo_in_batches_promotes_only_what_stays(
     assert store.undo_run(run_id) == (2, ["https://old.example/"], [], ["https://b.example/"])
 
 
-def test_undo_in_batches_compares_all_copies(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["undo_run", "delete_host"])
+def test_batches_compare_all_copies(
+    store: Store, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
     monkeypatch.setattr("pgsimhash.store.maintenance.BATCH", 1)
     run_id = store.start_run("undone")
-    store.add_page("https://a.example/", 0)
-    store.add_page("https://b.example/", 0xFF)
+    store.add_page("https://gone.example/a", 0)
+    store.add_page("https://gone.example/b", 0xFF)
     store.start_run("kept")
     # A copy of the second page, not near the first, and a copy of the first.
     store.add_page("https://c.example/", 0xFFF)
     store.add_page("https://d.example/", 0xF)
-    assert store.undo_run(run_id).promoted == ["https://c.example/"]
+    deleted = store.undo_run(run_id) if way == "undo_run" else store.delete_host("gone.example")
+    assert deleted.promoted == ["https://c.example/"]
     assert originals(store)[1:] == [("https://d.example/", "https://c.example/", 8)]
 
 
