@@ -108,6 +108,18 @@ BEGIN
     promoted := pgsimhash._promote_copies(
         own_id, copy.copy_ids, copy.heads, copy.originals, undone, emptied
     );
+    -- Marks stay, and may join other versions now.
+    IF EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id AND m.same) THEN
+        PERFORM pgsimhash._decide_again(collection, own_id, d.url, d.other_url, true)
+        FROM (
+            SELECT DISTINCT p.url, m.url AS other_url
+            FROM unnest(copy.copy_ids) AS c (page_id)
+            CROSS JOIN ${page c.page_id} AS p
+            CROSS JOIN LATERAL pgsimhash._marks_of(own_id, p.url) AS m
+            CROSS JOIN ${newest m.url} AS o
+            WHERE m.same
+        ) AS d;
+    END IF;
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id < t.newest), '{}')

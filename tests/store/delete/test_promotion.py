@@ -25,6 +25,7 @@ from tests.store.decide.test_rule import (
     Page,
     World,
     counts,
+    decide_again,
     replace_page,
     rows_of,
     say,
@@ -119,6 +120,31 @@ def test_expiry_in_batches_names_only_what_stays(
     assert store.expire(DAY).promoted == ["https://b.example/"]
 
 
+def test_a_mark_joins_pages_again_when_the_version_that_it_joined_goes(store: Store) -> None:
+    a, b = "https://a.example/", "https://b.example/"
+    run_id = store.start_run("undone")
+    store.add_page(a, 0)
+    store.start_run("kept")
+    store.add_page(b, 0xFFFF)
+    store.mark(a, b, same=True)
+    store.add_page(a, 0xFF << 32)
+    # The first version of the other page is later now.
+    assert store.undo_run(run_id).promoted == [b]
+    assert originals(store) == [(b, None, None), (a, b, 24)]
+
+
+def test_a_mark_joins_a_page_to_an_earlier_version(store: Store) -> None:
+    a, b = "https://a.example/", "https://b.example/"
+    store.add_page(a, 0)
+    run_id = store.start_run("undone")
+    store.add_page(a, 0xFF << 32)
+    store.start_run("kept")
+    store.add_page(b, 0xFFFF)
+    store.mark(a, b, same=True)
+    assert store.undo_run(run_id).promoted == []
+    assert originals(store) == [(a, None, None), (b, a, 16)]
+
+
 def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
     store.add_page("https://a.example/", 0)
     store.add_page("https://b.example/", 1)
@@ -199,7 +225,13 @@ def without(world: World, urls: list[str], policies: dict[str, dict[str, Any]]) 
         by_place = {place: earliest[head] for place, head in head_of.items()}
         for place in earliest.values():
             replace_page(pages, place, pages[place]._replace(original=None, distance=None))
-    return replace(world, pages=pages)
+    # Marks are applied again.
+    rest = replace(world, pages=pages)
+    for url in sorted({pages[place].url for place in left}):
+        for other in sorted(rest.marked(OWN, url, same=True)):
+            if rest.versions(OWN, other):
+                decide_again(rest, url, other, True, policies)
+    return rest
 
 
 @pytest.fixture
