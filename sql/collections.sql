@@ -8,19 +8,9 @@ CREATE FUNCTION pgsimhash.rename_collection(
 ) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    locked integer[];
-    present integer[];
     other constant text := gen_random_uuid();
 BEGIN
-    LOOP
-        SELECT array_agg(c.collection_id ORDER BY c.collection_id) INTO present
-        FROM pgsimhash.collections AS c
-        WHERE c.name IN (old_name, new_name);
-        -- Another session may have renamed one before it was locked.
-        EXIT WHEN present IS NOT DISTINCT FROM locked;
-        PERFORM pgsimhash._lock_collections(present, 3);
-        locked := present;
-    END LOOP;
+    PERFORM pgsimhash._lock_names(ARRAY[old_name, new_name], 3);
     PERFORM pgsimhash._id_of(old_name);
     IF coalesce(new_name, '') = '' THEN
         RAISE EXCEPTION 'the name of a collection is empty'
@@ -46,19 +36,39 @@ $$;
 -- collection is renamed, deleted or rebuilt.
 CREATE FUNCTION pgsimhash._lock_collection(collection text, strength integer) RETURNS integer
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pgsimhash._lock_names(ARRAY[collection], strength);
+    RETURN pgsimhash._id_of(collection);
+END
+$$;
+
+-- Locks the collections of some names. If others have the names after the wait, it first gives the
+-- locks back: writers that waited for swapped names would wait for each other.
+CREATE FUNCTION pgsimhash._lock_names(names text[], strength integer) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    own_id integer;
-    locked integer;
+    ids integer[];
 BEGIN
     LOOP
-        own_id := pgsimhash._id_of(collection);
-        -- The name may have been given to another collection during the wait.
-        EXIT WHEN own_id = locked;
-        PERFORM pgsimhash._lock_collections(ARRAY[own_id], strength);
-        locked := own_id;
+        ids := pgsimhash._ids_of(names);
+        BEGIN
+            PERFORM pgsimhash._lock_collections(ids, strength);
+            IF ids = pgsimhash._ids_of(names) THEN
+                RETURN;
+            END IF;
+            RAISE SQLSTATE 'PS003';
+        EXCEPTION WHEN SQLSTATE 'PS003' THEN
+            -- Another session renamed one.
+        END;
     END LOOP;
-    RETURN own_id;
 END
+$$;
+
+CREATE FUNCTION pgsimhash._ids_of(names text[]) RETURNS integer[]
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(c.collection_id ORDER BY c.collection_id), '{}')
+    FROM pgsimhash.collections AS c
+    WHERE c.name = ANY (names);
 $$;
 
 -- Locks a collection against other writers until the transaction ends; returns its id.
