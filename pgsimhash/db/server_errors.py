@@ -115,8 +115,8 @@ BY_STATE: Final = {
     "25006": Translation(
         "read_only",
         "the database is read-only",
-        "connect to the primary server, or only read: lookups, decide, pairs, clusters, reports, "
-        "check, status",
+        "connect to the primary server, or free space if its disk is full, or only read: lookups, "
+        "decide, pairs, clusters, reports, check, status",
     ),
     # Timeouts of transactions end the connection.
     **dict.fromkeys(("25P03", "25P04"), LOST),

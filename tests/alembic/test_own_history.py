@@ -213,13 +213,13 @@ def test_a_newer_schema_is_neither_upgraded_nor_downgraded(history: Project) -> 
 
 
 def test_a_database_where_all_transactions_are_read_only(history: Project) -> None:
-    """As on a replica, by each of the package's routes."""
+    """As on a replica or with a full disk, by each of the package's routes."""
     history.alembic("upgrade", "0001")
     ini = history.folder / "ours.ini"
     ini.write_text("[alembic]\nscript_location = pgsimhash.migrations:.\npath_separator = os\n")
     before = history.tables()
     let(history.dsn, {"default_transaction_read_only": "on"})
-    fix = "connect to the primary server"
+    fix = "connect to the primary server, or free space"
     assert fix in history.alembic("upgrade", "0002", fails=True)
     alone = ["-c", ini.name, "-x", f"dsn={history.dsn}", "upgrade", "head"]
     said = history.alembic(*alone, fails=True)
