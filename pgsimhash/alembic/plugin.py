@@ -26,6 +26,13 @@ _DEPLOYED: Final = text(
     "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid "
     "AND c.relkind = 'r' AND c.relname IN ('collections', 'pages', 'last_seen'))"
 )
+# Tables that the search_path shows count as the project's own.
+_HIDE: Final = text(
+    "SELECT pg_catalog.set_config('search_path', coalesce(pg_catalog.string_agg("
+    "pg_catalog.quote_ident(p.name), ', '), ''), true) "
+    "FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) AS p (name) "
+    "WHERE p.name <> ALL (CAST(:hidden AS text[]))"
+)
 
 
 def setup(plugin: Plugin) -> None:
@@ -51,7 +58,9 @@ def pass_over(
 
     context.opts["render_item"] = rendered
     assert context.connection is not None
-    schemas -= {configured_schema(), *context.connection.scalars(_DEPLOYED)}
+    hidden = {configured_schema(), *context.connection.scalars(_DEPLOYED)}
+    context.connection.execute(_HIDE, {"hidden": list(hidden)})
+    schemas -= hidden
     return PriorityDispatchResult.CONTINUE
 
 

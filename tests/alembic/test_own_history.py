@@ -158,6 +158,17 @@ def test_autogenerate_proposes_nothing(project: Project) -> None:
     project.alembic("check")
 
 
+def test_autogenerate_drops_no_table_of_a_search_path(history: Project) -> None:
+    history.alembic("upgrade", "head")
+    history.rows(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, pgsimhash', "
+        "current_database()); END $$"
+    )
+    history.alembic("check")
+    history.configure(include_schemas="True")
+    history.alembic("check")
+
+
 REFERENCE = """collection_id: Mapped[int | None]
     page_id: Mapped[int | None] = mapped_column(BigInteger)
     __table_args__ = (
