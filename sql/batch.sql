@@ -385,10 +385,10 @@ BEGIN
 END
 $$;
 
--- Records, in order, that versions were seen again or found gone: by a run, whose undo puts last_seen
--- back, or outside runs. Of a run it also records the stored versions, and returns their number. The
--- caller holds the lock, so later batches get higher numbers. No index of last_seen has a column that changes, so only the first
--- time writes to indexes.
+-- Records, in order, that versions were seen again or found gone: by a run, whose undo puts
+-- last_seen back, or outside runs. Of a run it also records the stored versions, and returns their
+-- number. The caller holds the lock, so later batches get higher numbers. No index of last_seen has
+-- a column that changes, so only the first time writes to indexes.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], times timestamptz[], are_gone boolean[], etags text[],
     modified text[], are_stored boolean[], batch_run bigint
