@@ -1,12 +1,16 @@
 """The fixtures for users' own tests, in a separate project."""
 
+import threading
+
+import psycopg
 import pytest
 from alembic import command
 from alembic.config import Config
 from psycopg import conninfo
 from sqlalchemy import make_url
 
-from pgsimhash.testing import url_of_dsn
+from pgsimhash.testing import fresh_database, url_of_dsn
+from tests.database import as_role, new_role, run_sql
 from tests.manual import blocks
 
 pytest_plugins = ["pytester"]
@@ -115,6 +119,17 @@ def test_a_project_without_such_tests_loads_nothing(pytester: pytest.Pytester) -
         assert not {"alembic", "docker", "lxml", "numpy", "psycopg", "sqlalchemy"} & {*sys.modules}
     """)
     pytester.runpytest_subprocess("-q", "-p", "no:hypothesispytest").assert_outcomes(passed=1)
+
+
+def test_a_user_who_may_end_no_process_of_others_drops_its_databases(server_dsn: str) -> None:
+    with new_role(server_dsn, "CREATEDB") as role:
+        with fresh_database(as_role(server_dsn, role)) as dsn:
+            name = conninfo.conninfo_to_dict(dsn)["dbname"]
+            # It is there for a moment, like autovacuum.
+            other = psycopg.connect(conninfo.make_conninfo(server_dsn, dbname=name))
+            threading.Timer(0.5, other.close).start()
+        known = "SELECT datname FROM pg_database WHERE datname = %s"
+        assert run_sql(server_dsn, known, [name]) == []
 
 
 def test_a_url_has_all_that_the_dsn_has() -> None:
