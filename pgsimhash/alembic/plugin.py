@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from alembic.util import PriorityDispatchResult
 
 _DEPLOYED: Final = text(
-    "SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE 3 = ("
+    "SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE 4 = ("
     "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid "
-    "AND c.relkind = 'r' AND c.relname IN ('collections', 'pages', 'last_seen'))"
+    "AND c.relkind = 'r' AND c.relname IN ('collections', 'pages', 'last_seen', 'sightings'))"
 )
 # Tables that the search_path shows count as the project's own.
 _HIDE: Final = text(
