@@ -166,7 +166,7 @@ def translated_errors(connection: psycopg.BaseConnection[Any]) -> Iterator[None]
         yield
     except psycopg.Error as error:
         if connection.closed and error.sqlstate not in RAISED:
-            raise LOST.about(str(error).strip()) from error
+            raise LOST.about(first_line(error)) from error
         raise _translated(error, schema_of(connection)) from error
     except UnicodeEncodeError as error:
         raise _INVALID.about(first_line(error)) from error

@@ -1,6 +1,7 @@
 """Errors of the server: those of the schema have SQLSTATEs of their own; others are quoted."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
@@ -8,11 +9,11 @@ import pytest
 from psycopg import sql
 
 import pgsimhash
-from pgsimhash import Store
+from pgsimhash import Store, connect
 from pgsimhash.db.server_errors import RAISED, translated_errors
 from pgsimhash.errors import NoServerError, StoreError
 from tests.conftest import ROOT
-from tests.database import end_others, run_sql
+from tests.database import end_others, run_sql, wait_for_a_lock
 from tests.refusals import because
 
 URL = "https://a.example/"
@@ -110,6 +111,17 @@ def test_an_internal_error_is_named(dsn: str) -> None:
         translated_errors(connection),
     ):
         connection.execute("DO $$ BEGIN RAISE 'a node failed' USING ERRCODE = 'XX000'; END $$")
+
+
+def test_a_connection_that_is_lost_within_a_function_is_named_in_one_line(dsn: str) -> None:
+    with connect(dsn, retry_seconds=0) as store, psycopg.connect(dsn) as holder:
+        holder.execute("LOCK TABLE pgsimhash.pages")
+        with ThreadPoolExecutor(1) as pool:
+            looking_up = pool.submit(store.find, 7)
+            wait_for_a_lock(dsn)
+            end_others(dsn, [holder.info.backend_pid])
+            with pytest.raises(NoServerError, match=r"^the connection .* again to continue$"):
+                looking_up.result()
 
 
 def test_saved_clusters_stay_if_the_connection_or_the_callers_score_fails(
