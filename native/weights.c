@@ -109,6 +109,9 @@ static void show_notes(Page *page) {
         } else {
             bool is_title = element->flags & IS_H1;
             bool is_text = block->words >= SENTENCE_WORDS && !element->in_frame;
+            /* The lead of an article may be in its header. */
+            if (levels[IN_ARTICLE] > 0.0 && levels[HEADER] > 0.5 && over_or_beside <= 0.5)
+                is_text = block->letters >= SENTENCE_WORDS;
             double beside = is_title ? larger(over, levels[BESIDE_TAGS]) : over_or_beside;
             is_in_text = above < block->place && at < last && (is_text || is_title) &&
                          (first < at ? over : beside) <= 0.5;

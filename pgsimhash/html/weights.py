@@ -277,8 +277,8 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
     """Show what has little weight in the main content, and a reader would miss.
 
     That are titles (h1) and sentences between shown blocks and above them in their main or article
-    element, sentences in the footers of articles, and notes: corrections, warnings and leads.
-    Notes are also shown below the h1, and in an element of which most is shown.
+    element, sentences in headers and footers of articles, and notes: corrections, warnings and
+    leads. Notes are also shown below the h1, and in an element of which most is shown.
     """
     blocks = [(at, block) for at, block in enumerate(all_blocks) if block.words]
     shown = [at for at, block in blocks if block.shown] or [blocks[0][0]]
@@ -314,6 +314,9 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
                 beside = max(over, levels["beside_tags"]) if is_title else over_or_beside
                 is_free = (over if first < at else beside) <= 0.5 and above < at < last
                 is_text = not element.in_frame and count >= _SENTENCE_WORDS
+                # The lead of an article may be in its header.
+                if levels["in_article"] and levels["header"] > 0.5 >= over_or_beside:
+                    is_text = block.kinds.count(WORD) >= _SENTENCE_WORDS
                 is_in_text = is_free and (is_text or is_title)
         block.shown = block.shown or is_in_text
 

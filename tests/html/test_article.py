@@ -369,6 +369,15 @@ def test_lists_in_a_text_whose_name_is_of_a_part_beside_it_are_shown(name: str) 
     assert "More about a" not in text
 
 
+@pytest.mark.parametrize("below", ["", f"<p>By Ann</p><ul>{LINKS}</ul>"])
+def test_the_lead_in_the_header_of_an_article_is_shown(below: str) -> None:
+    page = story(before=f"<p>{NOTE}</p>{below}")
+    assert NOTE in read_article(page).text
+    assert fingerprint(page).text_digest != fingerprint(story(before=below)).text_digest
+    assert NOTE not in read_article(page.replace("<header>", "<header class=sharebar>")).text
+    assert NOTE not in read_article(story(before=f"<a href=/>{NOTE}</a>{below}")).text
+
+
 def test_sentences_in_the_footer_of_an_article_are_shown_and_its_dates_are_not() -> None:
     for box in ("<footer><p>{}</p></footer>", "<div class=entry-footer><p class=note>{}</p></div>"):
         for note in (NOTE, "First published on May 19, 2019, changed on June 3, 2020"):
