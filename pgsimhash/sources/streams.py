@@ -70,6 +70,9 @@ GZIP: Final = Codec(
     "gzip", b"\x1f\x8b\x08", partial(zlib.decompressobj, 16 + zlib.MAX_WBITS), zlib.error
 )
 
+ZIPPED: Final = GZIP._replace(name="zip")
+"""The gzip data of an entry of a zip file, which ends at the header of the next one."""
+
 
 def zstd_codec(file: BinaryIO) -> Codec:
     """Return the codec of a file of zstd frames, after its dictionary if it has one.
@@ -128,6 +131,8 @@ class _Members(io.RawIOBase):
                 self._input = self._input.lstrip(b"\0")
                 if not self._input:
                     continue
+                if self._codec is ZIPPED and self._input.startswith(b"PK"):
+                    return 0
                 self.begin = self._read - len(self._input)
                 self._decoder = self._codec.decoder()
             elif is_hungry and not self._input:

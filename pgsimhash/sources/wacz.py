@@ -11,7 +11,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 from pgsimhash.errors import PageError
 from pgsimhash.pages.records import PageFailure, PageItem
 from pgsimhash.sources.page import Reading, failure, one_line, shown
-from pgsimhash.sources.streams import DAMAGES, GZIP, Budget, Stream, stream_of
+from pgsimhash.sources.streams import DAMAGES, GZIP, ZIPPED, Budget, Stream, stream_of
 from pgsimhash.sources.warc import RECORD_BEGIN, read_stream
 
 _ZIP_HEADER: Final = 30  # bytes before the name and data of an entry
@@ -42,9 +42,9 @@ def read_wacz(
         # A WARC file may have this name.
         is_warc = file.read(5).startswith((GZIP.magic, RECORD_BEGIN))
         file.seek(0)
-        stream = stream_of(file) if is_warc else Stream(file, GZIP)
-        if is_warc or stream.resume(RECORD_BEGIN):
-            number = yield from read_stream(stream, name, number, reading)
+        stream = stream_of(file) if is_warc else Stream(file, ZIPPED)
+        while is_warc or stream.resume(RECORD_BEGIN):
+            number, is_warc = (yield from read_stream(stream, name, number, reading)), False
         return number
     file_size, end, overlapping = file.seek(0, io.SEEK_END), 0, set[ZipInfo]()
     entries = [entry for entry in zipped.infolist() if not _HIDDEN.fullmatch(entry.filename)]

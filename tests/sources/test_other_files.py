@@ -186,6 +186,21 @@ def test_a_wacz_archive_and_its_damage(tmp_path: Path) -> None:
         assert urls(items)[: len(names)] == [URL + name for name in names]
 
 
+def test_an_archive_without_its_directory_is_one_failure(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.wacz"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("archive/a.warc.gz", b"".join(records(2)))
+        file.writestr("archive/b.warc.gz", record(url=f"{URL}b"))
+        file.writestr("pages/pages.jsonl", "{}")
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(b"PK\1\2")])
+    damage, *pages = read(path)
+    assert failed(damage, "the zip data is damaged") == (str(path), "unreadable")
+    found = [(item.url, item.record) for item in pages if isinstance(item, SourcePage)]
+    assert found == [(f"{URL}{name}", n) for n, name in enumerate(("0", "1", "b"), 1)]
+    assert len(pages) == 3
+
+
 def test_an_archive_may_have_other_folders_and_says_what_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "crawl.wacz"
 
