@@ -85,7 +85,10 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
         part
         for part, words in parts.items()
         if part.get("role") == "tabpanel"
-        or (words >= _HIDDEN_WORDS and _TABS.search(part.get("class", "")))
+        or (
+            words >= (_FOLD_WORDS if part.get("id") in mentioned else _HIDDEN_WORDS)
+            and _TABS.search(part.get("class", ""))
+        )
         or part.get("id") in asked
         or part in folds
         or _is_opened(part, words, part.get("id") in mentioned)

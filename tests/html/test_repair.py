@@ -290,6 +290,12 @@ def test_panels_of_tabs_are_text(name: str) -> None:
         for n in (0, 1)
     )
     assert SENTENCES[1] in text_of(f"<main>{STORY.swapcase()}{labels}{panels}</main>")
+    # Less text, if buttons name them.
+    buttons = "".join(f"<button onclick=\"show(event, 'p{n}')\">Care</button>" for n in (0, 1))
+    panels = "".join(
+        f"<div id=p{n} class='{name}' hidden><p>{SENTENCES[n]}</p></div>" for n in (0, 1)
+    )
+    assert SENTENCES[1] in text_of(f"<main>{STORY.swapcase()}{buttons}{panels}</main>")
 
 
 @pytest.mark.parametrize("hidden", [
