@@ -78,7 +78,9 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
     for opener, names in islice((opener for opener in named_by if opener[1]), _OPENED_MAX):
         if is_text_button(opener):
             asked |= names
-        elif _label(opener)[0] and not _POPUPS.search(" ".join(opener.attrib.values()).lower()):
+        elif (_label(opener)[0] or begin_of(opener).strip().isdecimal()) and not _POPUPS.search(
+            " ".join(opener.attrib.values()).lower()
+        ):
             mentioned |= names
     folds = _folds(parts)
     opened = [

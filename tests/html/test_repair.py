@@ -256,6 +256,17 @@ def test_titles_of_accordions_may_be_one_word(title: str) -> None:
     assert "Fees" not in text_of(f"<nav>{fold}</nav><main>{STORY}</main>")
 
 
+def test_pages_of_an_article_that_numbers_open_are_text() -> None:
+    pages = "".join(
+        f"<div class=page id=page{n}{' hidden' * (n > 1)}><p>{SENTENCES[n]} {SENTENCES[n + 4]}</p>"
+        "</div>" for n in (1, 2, 3)
+    )  # fmt: skip
+    for links in (2, 3):
+        numbers = "".join(f"<a href='#page{n}'>{n}</a> " for n in range(2, links + 1))
+        found = text_of(f"<main>{pages}{numbers}</main>")
+        assert [n for n in (1, 2, 3) if SENTENCES[n] in found] == [*range(1, links + 1)]
+
+
 def test_answers_in_menus_of_webflow_are_text() -> None:
     menu = "<nav class='faq w-dropdown-list'>{}</nav>"
     page = f"<main><h1>Boats</h1>{STORY.swapcase() * 2}{{}}</main>"
