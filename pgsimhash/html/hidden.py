@@ -11,7 +11,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.hashing.tokens import tokenize
-from pgsimhash.html.blocks import NEVER_TEXT, TITLE_TAGS, Named, is_hidden, named, words
+from pgsimhash.html.blocks import BLOCK, NEVER_TEXT, TITLE_TAGS, Named, is_hidden, named, words
 
 PARAGRAPHS: Final = words("p article section h1 h2 h3 h4 h5 h6 ul ol table")
 _QUESTION_WORDS: Final = 3  # a title on a button that opens something; a menu has fewer
@@ -251,10 +251,11 @@ def is_text_button(button: HtmlElement) -> bool:
     classes = button.get("class", "").lower()
     is_toggle = "collaps" in classes or any(button.get(name) is not None for name in _TOGGLES)
     least = _QUESTION_WORDS if is_toggle else _LABEL_WORDS
-    # What is hidden behind it, other rules open.
     behind = button.getnext() if is_toggle else None
-    has_prose = behind is not None and not is_hidden(behind) and _prose_words(behind) >= _FOLD_WORDS
-    is_fold = has_prose or _FOLDS.search(classes)
+    is_fold = _FOLDS.search(classes) is not None
+    # What is hidden behind it, other rules open.
+    if behind is not None and behind.tag in BLOCK and not is_hidden(behind):
+        is_fold = is_fold or _prose_words(behind) >= _FOLD_WORDS
     if is_fold and next(button.iterancestors("nav", "aside"), None) is None:
         least = 1
     return is_question or words >= least

@@ -254,6 +254,8 @@ def test_titles_of_accordions_may_be_one_word(title: str) -> None:
     fold = f"{title.format('Fees')}<div class=panel><p>{SENTENCES[6]}</p></div>"
     assert "Fees" in text_of(f"<main>{STORY}{fold}</main>").split("\n")
     assert "Fees" not in text_of(f"<nav>{fold}</nav><main>{STORY}</main>")
+    copy = f"<li><button aria-expanded=false>Fees</button> <code>{SENTENCES[6]}</code>"
+    assert "Fees" not in text_of(f"<main>{STORY}<ul>{copy}</ul></main>")
 
 
 def test_pages_of_an_article_that_numbers_open_are_text() -> None:
