@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -39,6 +39,7 @@ from pgsimhash.log import log_warnings
 if TYPE_CHECKING:
     import sqlalchemy
 
+_T = TypeVar("_T")
 _OLDEST_SERVER: Final = 140000
 # Options of libpq that the DSN, the environment or a service file can override.
 _SETTINGS: Final = {
@@ -205,13 +206,13 @@ class _DsnConnections(Connections):
         super().__init__(connect, asynchronous)
         # By process: a forked child must not use its parent's connections.
         self._idle: dict[int, list[Any]] = {}
-        self._turns = _Turns(asynchronous)
+        self._turns: dict[Any, _Turns] = {}
 
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
         # A loop has its own connection, so that lookups of other tasks need not wait for its end.
-        with self._turns.taken() if self._asynchronous and not loop else nullcontext():
+        with _taken(self._turns, True) if self._asynchronous and not loop else nullcontext():
             idle = self._idle.setdefault(os.getpid(), [])
             usable = (connection for connection in self._popped() if not connection.closed)
             connection = next(usable, None) or self._source()
@@ -284,7 +285,7 @@ class _CallerConnections(Connections):
 
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        with _turns.setdefault(self._source, _Turns(self._asynchronous)).taken():
+        with _taken(_turns.setdefault(self._source, {}), self._asynchronous):
             self._check_open()
             yield self._source
 
@@ -350,7 +351,7 @@ class _SessionConnections(Connections):
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         session = self._present()
-        with _turns.setdefault(session, _Turns(self._asynchronous)).taken():
+        with _taken(_turns.setdefault(session, {}), self._asynchronous):
             with translated_sqlalchemy_errors():
                 connection = _connection_of(session)
                 if not connection.in_transaction():
@@ -445,35 +446,41 @@ class _Turns:
     """A reentrant lock: one thread or task at a time uses a connection."""
 
     def __init__(self, asynchronous: bool) -> None:
-        self._asynchronous = asynchronous
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._lock: Any = threading.Lock()
+        self._lock: Any = asyncio.Lock() if asynchronous else threading.Lock()
+        self._find_user = asyncio.current_task if asynchronous else threading.get_ident
         self._user: object = None
         self._depth = 0
 
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Wait for the turn of this thread or task, and keep it for the block."""
-        user: object = threading.get_ident()
-        if self._asynchronous:
-            user, loop = asyncio.current_task(), asyncio.get_running_loop()
-            if loop is not self._loop:
-                # The tasks of a closed loop never release its lock.
-                self._loop, self._lock, self._user = loop, asyncio.Lock(), None
-        lock = self._lock
+        user = self._find_user()
         if self._user != user:
-            waited(lock.acquire())
+            waited(self._lock.acquire())
             self._user, self._depth = user, 0
         self._depth += 1
         try:
             yield
         finally:
-            if lock is self._lock:
-                self._depth -= 1
-                if not self._depth:
-                    self._user = None
-                    lock.release()
+            self._depth -= 1
+            if not self._depth:
+                self._user = None
+                self._lock.release()
 
 
 # The turns of all stores over a caller's connection or session.
-_turns: WeakKeyDictionary[object, _Turns] = WeakKeyDictionary()
+_turns: WeakKeyDictionary[object, dict[Any, _Turns]] = WeakKeyDictionary()
+
+
+def _taken(turns: dict[Any, _Turns], asynchronous: bool) -> AbstractContextManager[None]:
+    return of_loop(turns, partial(_Turns, asynchronous), asynchronous).taken()
+
+
+def of_loop(values: dict[Any, _T], make: Callable[[], _T], asynchronous: bool = True) -> _T:
+    """Return the value of this event loop, of which each thread has its own."""
+    loop = asyncio.get_running_loop() if asynchronous else None
+    if loop not in values:
+        # The tasks of a closed loop never end.
+        for closed_loop in [one for one in [*values] if one and one.is_closed()]:
+            values.pop(closed_loop, None)
+    return values.setdefault(loop, make())

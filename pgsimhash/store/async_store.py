@@ -31,7 +31,7 @@ from typing import (
 
 import psycopg
 
-from pgsimhash.db.connections import connections_of
+from pgsimhash.db.connections import connections_of, of_loop
 from pgsimhash.db.statements import await_
 from pgsimhash.pages.policies import MatchOptions
 from pgsimhash.pages.records import Input, Item, OnEvent, Pause, Verdict
@@ -263,7 +263,13 @@ class _GreenletStore(Store):
     def __init__(self, session: Session, reader: PageReader) -> None:
         super().__init__(session)
         self._reader = reader
-        self.decisions = TaskBatcher(partial(greenlet_spawn, self._ingest.decide_batch))
+        self._decisions: dict[Any, TaskBatcher] = {}
+
+    @property
+    def decisions(self) -> TaskBatcher:
+        """The calls of the tasks of this event loop."""
+        decide = partial(greenlet_spawn, self._ingest.decide_batch)
+        return of_loop(self._decisions, partial(TaskBatcher, decide))
 
     def clusters(self, *arguments: Any, **options: Any) -> Generator[Cluster]:
         # All at once, so that no transaction stays open when the caller leaves the loop.
@@ -314,7 +320,6 @@ class TaskBatcher:
 
     def __init__(self, answer_all: Callable[[list[Any], Any], Awaitable[Sequence[Any]]]) -> None:
         self._answer_all = answer_all
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._turn = asyncio.Lock()
         # By its future answer, the value, options and size of each call.
         self._waiting: dict[asyncio.Future[Any], tuple[Any, Any, int]] = {}
@@ -322,11 +327,7 @@ class TaskBatcher:
 
     async def call(self, value: Any, options: Any, size: int = 0) -> Any:
         """Return the answer to a call that sends ``size`` bytes."""
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            # The tasks of a closed loop never end.
-            self._loop, self._waiting, self._running, self._turn = loop, {}, {}, asyncio.Lock()
-        answer = loop.create_future()
+        answer = asyncio.get_running_loop().create_future()
         self._waiting[answer] = value, options, size
         try:
             async with self._turn:
@@ -344,8 +345,7 @@ class TaskBatcher:
 
     async def end_cancelled(self) -> None:
         """Cancel the transactions of which all calls were cancelled; they may wait for a lock."""
-        running = self._running if self._loop is asyncio.get_running_loop() else {}
-        left = [task for task, batch in running.items() if all(call.done() for call in batch)]
+        left = [task for task, batch in self._running.items() if all(call.done() for call in batch)]
         if left:
             for task in left:
                 task.cancel()

@@ -7,6 +7,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -403,6 +404,24 @@ def test_an_event_loop_that_closed_during_calls_stops_no_other(dsn: str) -> None
     for one in gc.get_objects():
         if isinstance(one, psycopg.AsyncConnection):
             one.pgconn.finish()
+
+
+def test_event_loops_of_several_threads_share_a_store(dsn: str) -> None:
+    store = asyncio.run(connect_async(dsn))
+    pages = [(f"https://a.example/{n}", n * 0x9E3779B97F4A7C15 % 2**64) for n in range(30)]
+
+    async def kinds() -> list[str]:
+        async with asyncio.timeout(20):
+            verdicts = await asyncio.gather(*[store.add_page(*page) for page in pages])
+            assert all(await asyncio.gather(*[store.has_near(simhash, 0) for _, simhash in pages]))
+        return [verdict.kind for verdict in verdicts]
+
+    with ThreadPoolExecutor(3) as threads:
+        loops = [threads.submit(asyncio.run, kinds()) for _ in range(3)]
+        assert Counter(kind for loop in loops for kind in loop.result()) == {
+            "new": 30, "unchanged": 60,
+        }  # fmt: skip
+    asyncio.run(store.close())
 
 
 def test_a_call_of_a_closed_event_loop_is_dropped_without_an_error() -> None:
