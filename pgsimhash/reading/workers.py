@@ -132,7 +132,7 @@ class PageReader:
         if page_seconds is not None:
             check_number("page_seconds", page_seconds, 0.001, math.inf, Real)
         if page_memory is not None:
-            check_number("page_memory", page_memory, 1, 2**63)
+            check_number("page_memory", page_memory, 1, 2**62)
         self.has_limit = page_memory is not None or page_seconds not in (None, math.inf)
         self._in_processes = self.has_limit or processes is not None
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds

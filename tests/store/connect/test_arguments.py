@@ -122,6 +122,9 @@ VALUES: dict[str, Callable[[Any], Any]] = {
         store.ingest_many([(A, HTML)], page_seconds=float("nan"))
     ),
     "ingest_many: memory": lambda store: list(store.ingest_many([(A, HTML)], page_memory=0)),
+    "ingest_many: too much memory": lambda store: list(
+        store.ingest_many([(A, HTML)], page_memory=2**63)
+    ),
     "add_pages: a batch": lambda store: list(store.add_pages([(A, 5)], batch_size=0)),
     # At once, not in a loop.
     "pairs: a distance": lambda store: store.pairs(13),
