@@ -387,7 +387,8 @@ $$;
 -- nothing is read twice and no copy is promoted that goes next; of a host in the order of the index.
 -- last_page is NULL at the end. What a run saw is forgotten first, and so are archives, because it is
 -- unknown which of their records the run stored; files with one page have its page_id. The run's writer
--- may continue meanwhile.
+-- may continue meanwhile. The pages of a URL are searched under the lock, to include those added during
+-- the wait.
 CREATE FUNCTION pgsimhash._delete_batch(
     collection text, url text, host text, run_id bigint, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[],
@@ -396,7 +397,7 @@ CREATE FUNCTION pgsimhash._delete_batch(
     LANGUAGE plpgsql ${by_index} AS $$
 DECLARE
     own_id constant integer := CASE
-        WHEN run_id IS NULL THEN pgsimhash._id_of(collection)
+        WHEN host IS NOT NULL THEN pgsimhash._id_of(collection)
         ELSE pgsimhash._lock_collection(collection, 3)
     END;
     next_pages bigint[];
@@ -453,12 +454,9 @@ END
 $$;
 
 -- Deletes all versions of a page; returns the number of versions.
---
--- The pages are searched under the lock, to include those added during the wait.
 CREATE FUNCTION pgsimhash.delete_page(url text, collection text DEFAULT 'default')
 RETURNS bigint
     LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
-    SELECT pgsimhash._lock_collection(collection, 3);
     SELECT coalesce((pgsimhash._delete_batch(collection, url, NULL, NULL, 0, NULL)).pages, 0);
 $$;
 

@@ -28,6 +28,14 @@ def urls(store: Store) -> list[str]:
     return [url for url in found if url is not None]
 
 
+def test_a_page_that_is_added_during_the_wait_is_deleted_too(store: Store, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        other = connect(connection)
+        connection.commit()
+        other.add_page(A, 0)
+        assert after_a_wait(connection, lambda: store.delete_page(A)).deleted == 1
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_an_unchanged_page_is_seen_at_the_latest_time(store: Store, together: bool) -> None:
     pages = [
