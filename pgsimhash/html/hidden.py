@@ -246,19 +246,19 @@ def is_text_button(button: HtmlElement) -> bool:
     if len(button) and next(button.iterdescendants(*PARAGRAPHS), None) is not None:
         return True
     words, is_question = _label(button)
-    if not words:
-        return False
     classes = button.get("class", "").lower()
     is_toggle = "collaps" in classes or any(button.get(name) is not None for name in _TOGGLES)
-    least = _QUESTION_WORDS if is_toggle else _LABEL_WORDS
-    behind = button.getnext() if is_toggle else None
-    is_fold = _FOLDS.search(classes) is not None
+    if is_question or words >= (_QUESTION_WORDS if is_toggle else _LABEL_WORDS):
+        return True
+    if not words or next(button.iterancestors("nav", "aside"), None) is not None:
+        return False
+    if _FOLDS.search(classes):
+        return True
     # What is hidden behind it, other rules open.
-    if behind is not None and behind.tag in BLOCK and not is_hidden(behind):
-        is_fold = is_fold or _prose_words(behind) >= _FOLD_WORDS
-    if is_fold and next(button.iterancestors("nav", "aside"), None) is None:
-        least = 1
-    return is_question or words >= least
+    behind = button.getnext() if is_toggle else None
+    if behind is None or behind.tag not in BLOCK or is_hidden(behind):
+        return False
+    return _prose_words(behind) >= _FOLD_WORDS
 
 
 def _label(element: HtmlElement) -> tuple[int, bool]:
