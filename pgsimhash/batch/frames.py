@@ -186,7 +186,7 @@ def _series(frame: nw.DataFrame[Any], name: str, dtype: Any, values: list[Any]) 
     if frame.implementation.is_pandas_like() and dtype not in (nw.Boolean, nw.String):
         # NumPy integers have no null, and floats, the choice of pandas, have too few bits.
         kind = str(dtype) if dtype.is_integer() else None
-        kind = "object" if dtype in (nw.Object, nw.Categorical) else kind
+        kind = "object" if dtype in (nw.Object, nw.Categorical, nw.Enum) else kind
         pandas: Any = frame.implementation.to_native_namespace()
         series = pandas.Series(values, dtype=kind, name=name, index=nw.maybe_get_index(frame))
         return nw.from_native(series, series_only=True)

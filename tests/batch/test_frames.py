@@ -156,7 +156,8 @@ def test_rows_are_named_by_labels_or_ids() -> None:
             assert pd.isna(rows[0]["duplicate_of"])
     # Floats, in which pandas keeps integers with gaps, have too few bits.
     exact = [2**60 + 1, 2**60 + 3, 2**60 + 5]
-    for dtype in ("int64", "object", "category"):
+    ordered = pd.CategoricalDtype(exact, ordered=True)
+    for dtype in ("int64", "object", "category", ordered):
         named = pd.DataFrame({"text": [text, other, text], "id": pd.Series(exact, dtype=dtype)})
         marked = mark_duplicates(named, "text", id_column="id")
         assert marked["duplicate_of"].tolist()[2] == exact[0]
