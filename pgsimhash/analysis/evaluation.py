@@ -21,7 +21,7 @@ from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import Scheme, get_scheme, read_text, scheme_for_texts
-from pgsimhash.schemes.registry import DEFAULT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, reads_texts
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.search.pairs import Compared
 from pgsimhash.sources import HTML_SUFFIXES, SourcePage, read_html, read_pages
@@ -161,7 +161,7 @@ def evaluate(
             reading = recipe = get_scheme(DEFAULT_SCHEME if scheme is None else scheme)
             places = [Path(str(pairs)).parent] if pages is None else pages
             places = [places] if isinstance(places, str | Path) else places
-            named = find_pages(names, list(map(Path, places)))
+            named = find_pages(names, list(map(Path, places)), texts=reads_texts(recipe))
         fingerprints = fingerprint_pages(named, reading, jobs, progress, len(names))
         name = recipe.name
     return _evaluated(name, counted, fingerprints, precision)
@@ -239,7 +239,9 @@ def fingerprint_pages(
     return prints, failures
 
 
-def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
+def find_pages(
+    names: Iterable[str], places: Sequence[Path], *, texts: bool = False
+) -> Iterator[Named]:
     """Yield each page of ``names``, with its name, or its failure, in no particular order.
 
     A name is a ``file:`` URL, an absolute path, the name of a file in one of ``places`` or its
@@ -256,7 +258,7 @@ def find_pages(names: Iterable[str], places: Sequence[Path]) -> Iterator[Named]:
         else:
             yield name, read_html(path, MAX_BYTES)
     # One pass through the archives, in any order of pages.
-    for page in read_pages(archives if missing else ()):
+    for page in read_pages(archives if missing else (), texts=texts):
         if isinstance(page, PageStatus):
             continue
         if page.url in missing or isinstance(page, PageFailure):

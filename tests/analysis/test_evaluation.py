@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pgsimhash import Store, connect
@@ -152,6 +153,22 @@ def test_pages_of_files_and_of_a_store_give_the_same_figures(store: Store, tmp_p
     stored = evaluate(known, store)
     assert stored.curve == of_files.curve
     assert (stored.omitted, stored.failures[0].url) == (1, "https://a.example/none")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_scheme_for_texts_reads_the_texts_of_rows(tmp_path: Path, suffix: str) -> None:
+    path, texts = (
+        tmp_path / f"rows{suffix}",
+        ["Red oak table, 80 cm", "RED oak table 80cm", "Lamp 3"],
+    )
+    rows = [{"url": f"sku {at}", "text": text} for at, text in enumerate(texts)]
+    if suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)))
+    pairs = [LabelledPair("sku 0", "sku 1", "copy"), LabelledPair("sku 0", "sku 2", "distinct")]
+    evaluation = evaluate(pairs, path, scheme="pgsimhash-short-1")
+    assert (evaluation.failures, evaluation.curve[8].counts) == ([], (1, 1, 0, 1))
 
 
 TEXT = " ".join(f"w{number}x" for number in range(50))
