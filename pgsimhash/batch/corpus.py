@@ -67,6 +67,7 @@ def dedup(
     """
     if not path.is_file():
         raise invalid_argument(f"{path} is read several times; save it as a file first")
+    changed = path.stat().st_mtime_ns
     for each in filter(None, (output, clusters)):
         check_output(each, path)
         if _is_parquet(path) != _is_parquet(each) or each.suffix in (".gz", ".zst"):
@@ -91,6 +92,9 @@ def dedup(
         kept = (one is None for one in originals)
         for rows, *_ in _chunks(path):
             write(rows, list(islice(kept, len(rows))))
+        if path.stat().st_mtime_ns != changed:
+            problem = f"{path} changed while it was read; name a copy that nothing writes"
+            raise ArgumentError("invalid_file", problem)
         if file is not None:
             _write_clusters(file, path, id_column, originals)
     return Outcome(

@@ -16,8 +16,10 @@ import pytest
 from pgsimhash.batch import corpus
 from pgsimhash.batch.corpus import dedup
 from pgsimhash.batch.frames import mark_duplicates
+from pgsimhash.batch.originals import find_originals
 from pgsimhash.errors import ArgumentError
 from tests.cli.conftest import on_a_terminal
+from tests.refusals import because
 
 Rows = list[dict[str, Any]]
 
@@ -212,6 +214,24 @@ def test_errors_name_the_fix(tmp_path: Path, suffix: str) -> None:
     os.mkfifo(pipe)
     with pytest.raises(ArgumentError, match="save it as a file"):
         dedup(pipe, kept)
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_file_that_changes_meanwhile(
+    tmp_path: Path, suffix: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / f"kept{suffix}"
+    path = write(tmp_path / f"a{suffix}", [{"text": "red oak table"}] * 5)
+
+    def changed(*arguments: Any) -> Any:
+        write(path, [{"text": "red oak table"}] * count)
+        os.utime(path, (7, 7))  # the clock of the file system may be coarse
+        return find_originals(*arguments)
+
+    monkeypatch.setattr(corpus, "find_originals", changed)
+    with pytest.raises(ArgumentError, match="a copy", check=because("invalid_file")):
+        dedup(path, kept)
     assert not kept.exists()
 
 
