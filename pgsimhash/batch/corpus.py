@@ -21,6 +21,7 @@ from pgsimhash.sources.streams import DamagedError, stream_of
 
 ROWS: Final = 1 << 14  # rows in memory at once
 BYTES: Final = 1 << 25  # about as many bytes of rows
+_PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
 
 Progress = tuple[int, int]  # rows or bytes so far, and of the whole file
 
@@ -70,7 +71,7 @@ def dedup(
     changed = path.stat().st_mtime_ns
     for each in filter(None, (output, clusters)):
         check_output(each, path)
-        if _is_parquet(path) != _is_parquet(each) or each.suffix in (".gz", ".zst"):
+        if _is_parquet(path) != _is_parquet(each) or each.suffix.lower() in _PACKED:
             form = "Parquet" if _is_parquet(path) else "JSON lines that are not packed"
             raise invalid_argument(f"{each} must be {form}, as {path}; give it another name")
     if _is_parquet(path):

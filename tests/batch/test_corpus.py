@@ -168,8 +168,9 @@ def test_lines_that_are_packed_empty_or_not_encodable(tmp_path: Path) -> None:
         ("\ud83d", "\ud83d"),
         ("\ud83d", "é"),
     ]
-    with pytest.raises(ArgumentError, match="not packed"):
-        dedup(path, path.with_name("kept.jsonl.gz"))
+    for packed in ("gz", "GZ", "zst", "bz2", "xz"):
+        with pytest.raises(ArgumentError, match="not packed"):
+            dedup(path, path.with_name(f"kept.jsonl.{packed}"))
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ArgumentError, match="ends early"):
         dedup(path, kept)
