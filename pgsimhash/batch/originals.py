@@ -1,15 +1,21 @@
 """Find the original of each row of a column of texts or pages, in memory."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from threading import Lock
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pgsimhash.hashing.bits import check_distance
 from pgsimhash.hashing.signature import confirmations
+from pgsimhash.runtime.threads import in_threads
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.schemes.texts import Cell
-from pgsimhash.search.pairs import find_pairs
+from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.pairs import Pairs, in_blocks, layout_for, pairs_by
 
 SAMPLE: Final = 2000  # texts that choose the scheme
 
@@ -71,24 +77,35 @@ def _nearest(cells: Sequence[Cell], limit: int, jobs: int, verify: bool) -> NDAr
     simhashes = np.fromiter(values, np.uint64, len(places))
     places = places[np.argsort(simhashes, kind="stable")]
     known, begins, counts = np.unique(np.sort(simhashes), return_index=True, return_counts=True)
-    pairs = find_pairs(known, limit, jobs=jobs)
-    several = np.flatnonzero(counts > 1)
-    lows, highs = (np.concatenate([np.searchsorted(known, side), several]) for side in pairs[:2])
-    distances = np.concatenate([pairs.distances, np.zeros(len(several))]).astype(np.int64)
+    layout = layout_for(check_distance(limit, DISTANCE_MAX), len(known))
     confirmed = confirmations([cell.signature for cell in cells])
     nearest = np.full(len(cells), _NONE)
-    # One cell of each lower simhash at a time: many cells may have the same simhash.
-    for nth in range(counts.max(initial=0)):
-        left = counts[lows] > nth
-        lows, highs, distances = lows[left], highs[left], distances[left]
-        sizes = counts[highs]
-        inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        others = places[np.repeat(begins[highs], sizes) + inside]
-        ones, bits = (np.repeat(each, sizes) for each in (places[begins[lows] + nth], distances))
-        earlier, later = np.minimum(ones, others), np.maximum(ones, others)
-        matches = earlier < later
-        if verify:
-            matches &= confirmed(earlier, later, bits)
-        keys = bits[matches] << _PLACE_BITS | earlier[matches]
-        np.minimum.at(nearest, later[matches], keys)
+    lock = Lock()
+
+    def search(blocks: Iterable[Pairs]) -> None:
+        for low, high, differing in blocks:
+            lows, highs = np.searchsorted(known, low), np.searchsorted(known, high)
+            distances = differing.astype(np.int64)
+            # One cell of each lower simhash at a time: many cells may have the same simhash.
+            for nth in range(counts[lows].max(initial=0)):
+                left = counts[lows] > nth
+                lows, highs, distances = lows[left], highs[left], distances[left]
+                sizes = counts[highs]
+                inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+                others = places[np.repeat(begins[highs], sizes) + inside]
+                ones = np.repeat(places[begins[lows] + nth], sizes)
+                bits = np.repeat(distances, sizes)
+                earlier, later = np.minimum(ones, others), np.maximum(ones, others)
+                matches = earlier < later
+                if verify:
+                    matches &= confirmed(earlier, later, bits)
+                keys = bits[matches] << _PLACE_BITS | earlier[matches]
+                with lock:
+                    np.minimum.at(nearest, later[matches], keys)
+
+    several = known[counts > 1]
+    same = [Pairs(several, several, np.zeros(len(several), np.uint8))]
+    # In blocks, for of one template nearly all texts may be pairs.
+    near = (in_blocks(pairs_by(each, layout, known, limit)) for each in layout.permutations)
+    deque(in_threads(search, chain([same], near), jobs), maxlen=0)
     return nearest

@@ -4,7 +4,9 @@ import gzip
 import json
 import os
 import random
+import tracemalloc
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from pgsimhash.batch.corpus import dedup
 from pgsimhash.batch.frames import mark_duplicates
 from pgsimhash.batch.originals import find_originals
 from pgsimhash.errors import ArgumentError
+from pgsimhash.schemes.registry import TEXT_SCHEME
+from pgsimhash.schemes.texts import Cell
 from tests.cli.conftest import on_a_terminal
 from tests.refusals import because
 
@@ -286,3 +290,14 @@ def test_the_command(tmp_path: Path) -> None:
     twice = on_a_terminal(*arguments, "--clusters", tmp_path / "kept.jsonl")
     assert (twice.code, "is written twice" in twice.stderr) == (2, True)
     assert len(read(tmp_path / "kept.jsonl")) == piped.lines[0]["kept"]
+
+
+def test_memory_is_bounded_if_most_texts_are_near() -> None:
+    bits = [1 << bit for bit in range(64)]
+    cells = [Cell(one | other | third) for one, other, third in combinations(bits[:27], 3)]
+    tracemalloc.start()
+    originals = find_originals(cells, TEXT_SCHEME, 6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50_000_000  # the pairs alone need 70 MB
+    assert [one and one[:2] for one in originals[:3]] == [None, (2, 0), (2, 0)]
