@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -156,7 +156,11 @@ def dropped_afterwards(dsn: str, names: list[str]) -> Iterator[None]:
 
 def as_role(dsn: str, name: str) -> str:
     if ON_CITUS:
-        # It connects to the other nodes as this role.
-        run_sql(dsn, sql.SQL("ALTER ROLE {} LOGIN").format(sql.Identifier(name)))
+        # It connects to the other nodes as this role. Meanwhile a new database of another test may
+        # copy all roles to these nodes: "tuple concurrently updated".
+        for _ in range(10):
+            with suppress(psycopg.errors.InternalError_):
+                run_sql(dsn, sql.SQL("ALTER ROLE {} LOGIN").format(sql.Identifier(name)))
+                break
     escaped = name.replace(" ", "\\ ")
     return make_conninfo(dsn, options=f"-c role={escaped}")
