@@ -58,20 +58,21 @@ def end_others(dsn: str, but: Sequence[int] = ()) -> None:
 
 
 _WAITING = (
-    "SELECT count(*) > 0 FROM pg_stat_activity "
+    "SELECT count(*) FROM pg_stat_activity "
     "WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
 if ON_CITUS:
-    _WAITING = f"SELECT bool_or(result::boolean) FROM run_command_on_all_nodes($${_WAITING}$$)"
+    _WAITING = f"SELECT max(result::integer) FROM run_command_on_all_nodes($${_WAITING}$$)"
 
 
-def some_session_waits(connection: psycopg.Connection) -> bool:
-    return connection.execute(_WAITING.encode()).fetchone() == (True,)
+def some_session_waits(connection: psycopg.Connection, sessions: int = 1) -> bool:
+    ((waiting,),) = connection.execute(_WAITING.encode())
+    return bool(waiting >= sessions)
 
 
-def wait_for_a_lock(dsn: str) -> None:
+def wait_for_a_lock(dsn: str, sessions: int = 1) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        wait_until(lambda: some_session_waits(connection))
+        wait_until(lambda: some_session_waits(connection, sessions))
 
 
 def after_a_wait(holder: psycopg.Connection, work: Callable[[], T]) -> T:

@@ -27,9 +27,9 @@ _DIALOG: Final = Named.FOOTER | Named.OVERLAY | Named.APART
 _OPENED: Final = Named.BESIDE | _DIALOG
 _CONTROLS: Final = ("form", "input", "textarea", "select")
 _UNSEEN: Final = ("br", "script", "style")
-LINKED: Final = NEVER_TEXT | {"a"}
+_LINKED: Final = NEVER_TEXT | {"a"}
 # How many starts and ends of elements of a hidden part are read, and of a button or title.
-PARTS_MAX, _LABEL_EVENTS = 200, 1000
+_PARTS_MAX, _LABEL_EVENTS = 200, 1000
 _OPENED_MAX: Final = 200  # how many hidden elements are read, and how many that open one
 _ALIKE_MAX: Final = 20  # how many elements are passed over between it and what opens it
 _TITLE_WORDS: Final = 30  # a title or a link that opens something has at most this many words
@@ -117,7 +117,7 @@ def _folds(parts: dict[HtmlElement, int]) -> dict[HtmlElement, HtmlElement]:
         if title.tag not in _FOLD_TITLES and not _opens(title):
             continue
         is_title = 0 < _label(title)[0] <= _TITLE_WORDS
-        if is_title and size >= len(words_in(part, most=PARTS_MAX)) / 2:
+        if is_title and size >= len(words_in(part, most=_PARTS_MAX)) / 2:
             # A button of some words is a block now, a shorter one is not.
             tag = "button" if title.get("aria-expanded") == "" else title.tag
             looks = str((str(tag), str(part.tag), title.get("class"), part.get("class")))
@@ -135,7 +135,7 @@ def _prose_words(part: HtmlElement) -> int:
         or _JSON.match(begin_of(part))
     ):
         return 0
-    return len(words_in(part, LINKED, PARTS_MAX))
+    return len(words_in(part, _LINKED, _PARTS_MAX))
 
 
 def _controlled(opener: HtmlElement) -> Iterator[str]:
@@ -213,7 +213,7 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) ->
     That is a hidden element of at least ``least`` words, of prose those outside links, or several
     with one tag and one first name or parent: those with the most words.
     """
-    skipped = LINKED if is_prose else NEVER_TEXT
+    skipped = _LINKED if is_prose else NEVER_TEXT
     siblings = defaultdict[tuple[object, str], dict[HtmlElement, int]](dict)
     for element in hidden:
         names = named(element)
@@ -279,6 +279,12 @@ def begin_of(element: HtmlElement) -> str:
         return (element.text or "")[:_LABEL_CHARS]
     texts = _texts_in(element, frozenset(), _LABEL_EVENTS)
     return " ".join(text[:_LABEL_CHARS] for text in islice(texts, LABEL_PARTS))[:_LABEL_CHARS]
+
+
+def is_mostly_unlinked(element: HtmlElement) -> bool:
+    """Return whether most words of an element, or of its first parts, are outside links."""
+    unlinked = len(words_in(element, _LINKED, _PARTS_MAX))
+    return 2 * unlinked > len(words_in(element, most=_PARTS_MAX))
 
 
 def words_in(

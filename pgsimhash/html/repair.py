@@ -17,10 +17,9 @@ from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, named, storable, words
 from pgsimhash.html.hidden import (
     LABEL_PARTS,
-    LINKED,
     PARAGRAPHS,
-    PARTS_MAX,
     begin_of,
+    is_mostly_unlinked,
     is_text_button,
     show,
     words_in,
@@ -88,8 +87,7 @@ def repair(root: HtmlElement) -> None:
                 element.set("aria-expanded", "")  # it stays what opens something
         elif element.tag == "nav" and "w-dropdown" in element.get("class", ""):
             # Webflow opens answers so; in a menu, most words are links.
-            unlinked = len(words_in(element, LINKED, PARTS_MAX))
-            if 2 * unlinked > len(words_in(element, most=PARTS_MAX)):
+            if is_mostly_unlinked(element):
                 element.tag = "div"
         elif element.tag == "noscript":
             copies.append(element)

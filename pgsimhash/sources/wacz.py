@@ -44,7 +44,8 @@ def read_wacz(
         file.seek(0)
         stream = stream_of(file) if is_warc else Stream(file, ZIPPED)
         while is_warc or stream.resume(RECORD_BEGIN):
-            number, is_warc = (yield from read_stream(stream, name, number, reading)), False
+            number = yield from read_stream(stream, name, number, reading)
+            is_warc = False
         return number
     file_size, end, overlapping = file.seek(0, io.SEEK_END), 0, set[ZipInfo]()
     entries = [entry for entry in zipped.infolist() if not _HIDDEN.fullmatch(entry.filename)]

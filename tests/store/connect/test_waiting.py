@@ -20,14 +20,9 @@ from pgsimhash.errors import NoServerError, StoreError
 from tests.conftest import ROOT
 from tests.database import insert_page, run_sql, wait_for_a_lock, with_setting
 from tests.manual import text_of
-from tests.programs import wait_until
 from tests.refusals import because, sqlstate
 from tests.store.calls import CHANGES, LOOKUPS, A, B
 
-WAITING = (
-    "SELECT count(*) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
 LOCK = "SELECT pgsimhash._lock_collections_1(ARRAY[1], %s)"
 
 
@@ -101,7 +96,7 @@ def test_writers_that_wait_for_a_swap_do_not_wait_for_each_other(filled: str) ->
         second.add_page(A, 1)
         connect(connection).rename("other", swap=True)
         deletions = [pool.submit(store.delete_page, A) for store in (first, second)]
-        wait_until(lambda: run_sql(filled, WAITING) == [(2,)])
+        wait_for_a_lock(filled, 2)
         connection.commit()
         assert [deletion.result().deleted for deletion in deletions] == [1, 1]
 
