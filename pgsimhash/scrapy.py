@@ -235,6 +235,14 @@ class PgsimhashSpiderMiddleware(_Component):
     or with a status outside 200 to 299, pass unchanged.
     """
 
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawler.signals.connect(self._release_rest, signal=signals.spider_idle)
+
+    def _release_rest(self) -> None:
+        """Request other URLs of pages that never arrive: a callback or middleware took them."""
+        self._release(*self._store.in_flight.urls)
+
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
@@ -297,6 +305,11 @@ class PgsimhashDownloaderMiddleware(_Component):
         self._in_flight: dict[str, bool] = {}
         # Scrapy drops a redirect to a page that it requested before.
         crawler.signals.connect(self._follow, signal=signals.request_scheduled)
+        crawler.signals.connect(self._end, signal=signals.request_dropped)
+
+    def _end(self, request: Request) -> None:
+        """Let the page to which a dropped redirect leads answer for its address."""
+        self._store.in_flight.end(request.meta.get("redirect_urls", ()))
 
     def _follow(self, request: Request) -> None:
         """Store where the request before a redirect led."""
@@ -378,12 +391,23 @@ class _InFlight:
         self._held: dict[str, set[str]] = {}
         # By address: requests of its other URLs, which are made if that request fails.
         self._waiting: defaultdict[str, deque[Request]] = defaultdict(partial(deque, maxlen=100))
+        # The addresses for which a page of this crawl answers.
+        self._ended: set[str] = set()
+
+    @property
+    def urls(self) -> list[str]:
+        """The URLs of requests that did not end."""
+        return list(self._held)
+
+    def end(self, urls: Iterable[str]) -> None:
+        """Make no other request for the addresses of these URLs."""
+        self._ended.update(*(self._held.pop(url, ()) for url in urls))
 
     def take(self, address: str, request: Request) -> bool:
         """Return whether a request may be made; otherwise it waits for another of its address."""
         urls = (request.url, *request.meta.get("redirect_urls", []))
         held = {own for url in urls for own in self._held.pop(url, ())}
-        if any(address in others for others in self._held.values()):
+        if any(address in others for others in (self._ended, *self._held.values())):
             for own in held:
                 # They lead to the same page.
                 self._waiting.pop(own, None)

@@ -99,8 +99,17 @@ BEGIN
             END AS change
         FROM (SELECT * FROM seen AS s WHERE NOT s.is_later AND NOT s.is_gone) AS e
         FULL JOIN (SELECT * FROM seen AS s WHERE s.is_later) AS l ON l.address = e.address
-        LEFT JOIN pgsimhash.redirects AS r
-            ON r.collection_id = own_id AND r.url = e.address AND l.url IS NULL
+        LEFT JOIN LATERAL (
+            SELECT n.target
+            FROM pgsimhash.redirects AS n
+            WHERE n.collection_id = own_id AND n.url IN (e.address, e.url) AND l.url IS NULL
+                -- Not from before it was a page.
+                AND n.seen_at >= (
+                    SELECT min(u.started_at) FROM pgsimhash.runs AS u WHERE u.run_id = ANY (earlier)
+                )
+            ORDER BY n.seen_at DESC
+            LIMIT 1
+        ) AS r ON true
         LEFT JOIN seen AS t ON t.address = r.target AND t.is_later AND NOT t.is_gone
         LEFT JOIN (
             SELECT s.host, 2 * count(*) FILTER (WHERE s.is_later)

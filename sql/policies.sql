@@ -166,6 +166,8 @@ BEGIN
             SELECT r.target
             FROM pgsimhash.redirects AS r
             WHERE r.collection_id = own_id AND r.url COLLATE "default" = asked
+                -- It may lead elsewhere since, or be a page again.
+                AND (r.seen_at < statement_timestamp() - age) IS NOT TRUE
         );
         EXIT WHEN asked IS NULL OR NOT is_due;
     END LOOP;
@@ -260,8 +262,8 @@ BEGIN
     WHERE u.url <> u.target AND greatest(octet_length(u.url), octet_length(u.target)) <= 2048
     GROUP BY u.url
     ORDER BY u.url
-    ON CONFLICT (collection_id, url) DO UPDATE SET target = excluded.target
-    WHERE r.target <> excluded.target;
+    ON CONFLICT (collection_id, url) DO UPDATE
+    SET target = excluded.target, seen_at = excluded.seen_at;
 END
 $$;
 

@@ -189,6 +189,7 @@ CREATE TABLE pgsimhash.redirects (
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,  -- The collection of the pages.
     url text NOT NULL,               -- The requested URL.
     target text NOT NULL,            -- The URL to which it leads.
+    seen_at timestamptz NOT NULL DEFAULT now(),  -- When it last did.
     CONSTRAINT redirects_pkey PRIMARY KEY (collection_id, url),
     CONSTRAINT redirects_length CHECK (greatest(octet_length(url), octet_length(target)) <= 2048)
 );

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.utils.request import RequestFingerprinter
 
 from pgsimhash import connect
@@ -426,3 +428,29 @@ def test_a_redirect_that_fails_frees_both_addresses(site: Site, dsn: str) -> Non
     made = site.crawl(dsn, *shorts, RETRY_ENABLED=False)
     assert made.items[-1]["tag"]["kind"] == "new"
     assert len(made.asked) == 4
+
+
+class Refusal:
+    """A downloader middleware that refuses the first story."""
+
+    is_done = False
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if "story" in response.url and not self.is_done:
+            self.is_done = True
+            raise IgnoreRequest
+        return response
+
+
+def test_a_page_that_never_arrives_frees_its_address(site: Site, dsn: str) -> None:
+    ignore_sid(dsn)
+    urls = [f"/story?sid={n}" for n in range(4)]
+    for url in urls:
+        site.answers[url] = lambda *_: (200, {}, story("one"))
+        # Scrapy drops a redirect to what it requested before; that page answers.
+        site.moved(url.replace("story", "short"), "/page", 302)
+    shorts = [{"url": url.replace("story", "short"), "priority": -1} for url in urls]
+    refusal = {"DOWNLOADER_MIDDLEWARES": {"tests.test_scrapy_requests.Refusal": 10}}
+    made = site.crawl(dsn, "/page", *urls, *shorts, CONCURRENT_REQUESTS=1, **refusal)
+    assert [path.partition("?")[0] for path in made.paths] == ["/page", "/story"]
+    assert (len(made.asked), made.counted["skipped"]) == (4, 5)

@@ -220,7 +220,8 @@ class Store(Maintenance):
 
         ``older_than`` says how long ago, by default the ``refetch_after`` of the page's policy; 0
         means always. With neither, a known page is not fetched again. A page that was found gone
-        was seen then. A URL of :meth:`add_redirects` is also answered as the pages where it leads.
+        was seen then. A URL of :meth:`add_redirects` is also answered as the pages where it leads,
+        unless it was added too long ago.
         """
         return bool(self._fetch_conditions("should_fetch", url, older_than)[0])
 

@@ -186,7 +186,12 @@ def test_a_page_moved_to_where_it_redirects(dsn: str) -> None:
     crawl(dsn, itertools.starmap(SourcePage, before.items()), "before")
     with connect(dsn, collection="site") as store:
         store.set_policy("old.example", ignore_parameters="sid")
-        store.add_redirects({f"{old}/{n}": f"{new}/{n if n < 2 else 'home'}" for n in range(3)})
+        # A crawler asks for the address, or for the URL of the page.
+        asked = [f"{old}/0", f"{old}/1?sid=1", f"{old}/2", f"{old}/3?sid=1"]
+        ends = [f"{new}/0", f"{new}/1", f"{new}/home", f"{new}/home"]
+        store.add_redirects(dict(zip(asked, ends, strict=True)))
+        before_it_was_a_page = "seen_at = now() - interval '1 day' WHERE url LIKE '%/3%'"
+        run_sql(dsn, f"UPDATE pgsimhash.redirects SET {before_it_was_a_page}")
     crawl(
         dsn, itertools.starmap(SourcePage, (after | {f"{new}/home": text("home")}).items()), "after"
     )

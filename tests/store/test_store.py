@@ -79,6 +79,23 @@ def test_a_url_that_redirects_is_due_as_the_pages_to_which_it_leads(store: Store
     assert store.delete_collection() == 3
 
 
+def test_a_url_that_redirected_is_asked_again_however_fresh_its_target_is(
+    store: Store, dsn: str
+) -> None:
+    page, home = "https://a.example/page", "https://a.example/"
+    day = timedelta(days=1)
+    store.add_page(home, 0)
+    store.add_redirects({page: home})
+    run_sql(dsn, "UPDATE pgsimhash.redirects SET seen_at = now() - interval '9 days'")
+    assert not store.should_fetch(page)
+    assert not store.should_fetch(page, older_than=10 * day)
+    store.set_policy("a.example", refetch_after=8 * day)
+    assert store.should_fetch(page)
+    # It redirects still.
+    store.add_redirects({page: home})
+    assert not store.should_fetch(page)
+
+
 def test_the_headers_of_one_page_count_as_in_a_stream(store: Store, dsn: str) -> None:
     url, charset = "https://a.example/", "iso-8859-5"
     words = "слова без заголовка читаются иначе если сервер назвал другую кодировку страницы"
