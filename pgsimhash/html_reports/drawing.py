@@ -160,7 +160,7 @@ def _side_by_side(pairs: Sequence[BlockPair]) -> Iterator[BlockPair]:
             continue
         if waiting and kind == "only_b":
             for one, two in zip_longest(waiting, run):
-                yield BlockPair("apart", one and one.a, two and two.b)
+                yield BlockPair("apart", one.a, two.b) if one and two else one or two
         else:
             yield from chain(waiting, run)
         waiting = []

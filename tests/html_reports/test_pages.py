@@ -200,6 +200,25 @@ def test_a_comparison_without_texts_says_so() -> None:
     assert page.count('class="d1"') == page.count('class="d0"') == 2
 
 
+def test_blocks_beside_nothing_are_those_of_one_page() -> None:
+    text = "".join(f"<p>{' '.join(f'w{n}x{m}' for m in range(30))}" for n in range(4))
+    menus = [
+        "".join(f"<li>{name}{n}" for n in range(count))
+        for name, count in (("own", 2), ("other", 9))
+    ]
+    a, b = (f"<nav><ul>{menu}</ul></nav><article>{text}" for menu in menus)
+    found = analysis.compare_pages(a, b)
+    page = comparison_page(found)
+    assert "Menu: 9 quiet blocks, 2 different on each page and 7 only in B, " in page
+
+
+def test_a_note_before_a_text_has_no_part_in_its_direction() -> None:
+    one, other = (" ".join(f"{word}{n}" for n in range(30)) for word in ("كتاب", "مدينة"))
+    page = comparison_page(analysis.compare_pages(f"<p>{one}", f"<p>{other}"))
+    notes = xpath(html.document_fromstring(page), "//p[@dir='auto']/span/@dir")
+    assert notes == ["ltr", "ltr"]
+
+
 def test_bars_are_in_proportion(store: Store) -> None:
     hosts = [HostFigures(f"{n}.example", 2 * n, n, 0, 0, ()) for n in (1_250_000, 625_000, 1)]
     hosts[1] = hosts[1]._replace(causes=(Cause("/print/", 312_500),))
