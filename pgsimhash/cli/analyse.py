@@ -102,7 +102,7 @@ def history(store: pgsimhash.Store, url: str, diff: bool, output: Path | None) -
     """
     versions = analysis.versions(store, url, markdown=diff)
     if show.for_people():
-        people.history(versions)
+        people.history(versions, output)
     else:
         show.rows(row.as_json() for row in versions)
     show.write_page(output, html_reports.history_page, versions)
@@ -136,7 +136,7 @@ def crawls(
 
         outcomes = first_of_each(found.changes, _SHOWN)
         if show.for_people():
-            people.crawls(found, outcomes)
+            people.crawls(found, outcomes, output)
         show.write_page(output, html_reports.crawls_page, found, outcomes)
         return
     columns = ("change", "pages", "url", "moved_from", "title", "distance", "removed", "added")

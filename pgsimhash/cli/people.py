@@ -65,8 +65,7 @@ def comparison(found: Comparison, output: Path | None) -> None:
         shares = (percent(pair.difference) for pair in largest)
         print_grid(zip(shares, lines, strict=True), wrap=True)
     say("\n" + found.sentence)
-    more = "as a page, block by block: -o why.html · for programs: --json"
-    hint(more if output is None else f"written to {output}")
+    hint("as a page, block by block: -o why.html · for programs: --json", output)
 
 
 def report(found: Report, output: Path | None) -> None:
@@ -224,7 +223,8 @@ def status(collections: Sequence[CollectionStatus]) -> str:
     about = "about " if any(row.estimated for row in collections) else ""
     pages = counted(sum(row.urls for row in collections), "page")
     held = counted(len(collections), "collection")
-    return f"{about}{pages} in {held}, {byte_size(collections[0].schema_bytes)} on disk"
+    size = byte_size(collections[0].schema_bytes)
+    return f"{about}{pages} in {held}, the schema has {size} on disk"
 
 
 def near(limit: int, *, any_match: bool) -> View:
@@ -240,7 +240,7 @@ def near(limit: int, *, any_match: bool) -> View:
     return View("page", columns, why if any_match else "farther ones: --distance 12")
 
 
-def history(versions: Sequence[Version]) -> None:
+def history(versions: Sequence[Version], output: Path | None) -> None:
     """Print the versions of a page as a line of time."""
     say(
         (counted(len(versions), "version"), "bold"),
@@ -262,7 +262,7 @@ def history(versions: Sequence[Version]) -> None:
             (seen, "dim"),
         )
         _print_words(version, EXAMPLES)
-    hint("as a page: -o history.html · two of them: analyse explain URL@DATE URL")
+    hint("as a page: -o history.html · two of them: analyse explain URL@DATE URL", output)
 
 
 CHANGES: Final = {
@@ -275,7 +275,7 @@ CHANGES: Final = {
 """The words and the colour of each kind of change."""
 
 
-def crawls(found: CrawlComparison, outcomes: Outcomes) -> None:
+def crawls(found: CrawlComparison, outcomes: Outcomes, output: Path | None) -> None:
     """Print what changed between two crawls: the counts, and the first pages of each kind."""
     words = (f"{count:,} {kind.replace('_', ' ')}" for kind, (count, _) in outcomes.items())
     say((", ".join(words), "bold"))
@@ -291,7 +291,7 @@ def crawls(found: CrawlComparison, outcomes: Outcomes) -> None:
             arrow = "  → " if change.moved_from else "  "
             say(arrow, short(change.url or "", line_width() - 4))
             _print_words(change, 1)
-    hint("all of them: --json or --csv · as a page: -o crawls.html")
+    hint("all of them: --json or --csv · as a page: -o crawls.html", output)
 
 
 _OUTCOMES: Final = {

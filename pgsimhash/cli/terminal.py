@@ -11,6 +11,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import click
@@ -101,7 +102,7 @@ POLICIES: Final = View(
     "ages are in seconds · what counts for a page: pgsimhash policy list URL",
     "policies",
 )
-MARKS: Final = View("mark")
+MARKS: Final = View("mark", {"a": "a", "b": "b", "same": "same", "marked": _time("marked_at")})
 PAIRS: Final = View("pair", "distance a b")
 CLUSTERS: Final = View(
     "cluster",
@@ -187,7 +188,7 @@ def plain(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4f}"
+        return f"{value:,.4f}".removesuffix(".0000")
     if isinstance(value, list | dict):
         return f"{len(value):,} in --json"
     return "-" if value in (None, "") else str(value)
@@ -238,8 +239,10 @@ def say_rest(count: int, one: str = "more") -> None:
         say((f"… and {count:,} {one}" if one == "more" else f"… {counted(count, one)}", "dim"))
 
 
-def hint(text: str) -> None:
-    """Print what to do next, as the last line; NAME is the collection of the command."""
+def hint(text: str, written: Path | None = None) -> None:
+    """Print what to do next, or which file was written; NAME is the collection of the command."""
+    if written is not None:
+        text = f"written to {short(str(written), line_width() - 11)}"
     if given := click.get_current_context().params.get("collection"):
         option = "" if given == DEFAULT_COLLECTION else f" --collection {shlex.quote(given)}"
         text = text.replace(" --collection NAME", option)

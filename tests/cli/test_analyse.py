@@ -349,6 +349,10 @@ def test_crawls_are_json_lines_a_table_a_screen_or_a_page(
         assert "  a.example/old/story\n  → a.example/new/story" in text
         assert lines[-1].startswith("all of them: --json or --csv")
     target = tmp_path / "crawls.html"
+    history = ("analyse", "history", "https://a.example/price", *kept, "--dsn", dsn)
+    for command in (arguments, history):
+        shown = "".join(screen(*command, "-o", target))
+        assert re.search(r"written to /\S+…\S+/crawls\.html$", shown)
     assert run("analyse", "crawls", "1", "2", *kept, "-o", target).stdout == ""
     page = target.read_text(encoding="utf-8")
     assert "<h1>Pages: 2 changed, 2 moved, 1 new, 1 gone, 1 missing, 3 not visited, 5 unc" in page

@@ -226,6 +226,7 @@ PEOPLE = {
     "fingerprint PAGE": "simhash ",
     "policy set a.example --distance 3": "distance 3",
     "policy list": "a.example distance 3",
+    "policy set a.example --refetch-after 7d": "refetch after 604,800",
     "collection list": "own pgsimhash-article-1 22+21+21 8 no",
     "analyse pairs": "1 pair distance a b",
     "analyse clusters": "1 cluster pages canonical",
@@ -234,6 +235,9 @@ PEOPLE = {
     "analyse template PAGES": "0 parts",
     "analyse template PAGES --content .story": "content_missing: ",
     "mark": "0 marks",
+    "mark URL COPY --same": "Marked as same.",
+    "mark --collection default": "1 mark a b same marked /",
+    "status --collection own": "3 pages in 1 collection, the schema has ",
     "check": "No violations were found.",
     "run undo": "The run had added no page, so no version was deleted.",
     "expire --older-than 1d": "deleted 0",
@@ -242,9 +246,9 @@ PEOPLE = {
 
 def test_every_command_answers_people_on_a_terminal(folder: Path, dsn: str) -> None:
     """With colours and without, within 80 columns and 24 lines; JSON lines if asked."""
-    page = folder / "wells.html"
+    page, copy = folder / "wells.html", folder / "wells-copy.html"
     wrong = {}
-    words = {"PAGES": str(folder), "PAGE": str(page), "URL": page.as_uri()}
+    words = {"PAGES": str(folder), "PAGE": str(page), "URL": page.as_uri(), "COPY": copy.as_uri()}
     for command, said in PEOPLE.items():
         arguments = [words.get(word, word) for word in command.split()]
         if arguments[0] != "fingerprint" and arguments[1:2] != ["template"]:
