@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from pgsimhash.hashing.signature import containment
+from pgsimhash.hashing.signature import PLAIN_TEXT, containment
 from pgsimhash.search.clusters import Cluster, ClusterPage
 
 PROBLEMS: Final = {
@@ -46,7 +46,7 @@ def canonical_problems(cluster: Cluster, distance: int) -> dict[str, list[Cluste
         elif is_twin and link in (None, page.url):
             continue
         elif link is None:
-            if not page.links:
+            if not page.links and not (page.signature or 0) & PLAIN_TEXT:
                 problems["missing"].append(page)
         elif (page.canonical_distance or 0) > distance:
             problems["other_content"].append(page)

@@ -149,7 +149,8 @@ class Comparison(JsonRecord):
             named = f"{', '.join(where)}: {percent(total)} of the vote"
             return f"{shared}. {counted(len(differing), *but)}: {named}."
         what = "change" if self.matches else "difference"
-        return f"{shared}. The biggest {what}, {percent(pair.difference)} of the vote: “{text}”."
+        share = f"{percent(pair.difference)} of the vote of {'AB'[pair.lost[1] > pair.lost[0]]}"
+        return f"{shared}. The biggest {what}, {share}: “{text}”."
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as JSON values, simhashes as 16 hex digits."""
@@ -316,8 +317,8 @@ def _named(store: Store, a: Side, b: Side) -> str:
     """Return a sentence on the mark or the canonical links of two stored pages, if any."""
     with store._session.calls_to_read() as calls:
         marks = calls.records("marks", Mark)
-    if a.url == b.url:
-        return ""
+    if a.url is not None and a.url == b.url:
+        return "Both are versions of one URL, which ingest never compares."
     for mark in marks:
         if {mark.a, mark.b} == {a.url, b.url}:
             name = "the same" if mark.same else "different"

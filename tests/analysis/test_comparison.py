@@ -86,7 +86,7 @@ def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
     ("tide-pools", "tide-pools", "The same page: all 64 bits are equal",
      "100% of the vote is the same. Every block of one page is on the other."),
     ("tide-pools", "night-train", "Different pages: ", "The biggest difference, "),
-    ("repair-cafe", "repair-cafe-corrected", "Near-duplicates: ", "The biggest change, "),
+    ("repair-cafe", "repair-cafe-corrected", "Near-duplicates: ", "% of the vote of B: “"),
     ("sourdough", "sourdough-other-ads", "The same page: ", "but they hardly count: "),
 ])  # fmt: skip
 def test_the_headline_and_what_two_pages_share(a: str, b: str, headline: str, summary: str) -> None:
@@ -243,6 +243,9 @@ def test_the_present_version_counts_or_that_of_a_day(store: Store) -> None:
         ("x", 6), ("x@2026-11-26", 6), ("x@2026-11-25", 3), ("x@2026-11-20", 0),
     ):  # fmt: skip
         assert compare_pages(url(name), 0, store=store).distance == distance
+    found = compare_pages(url("x@2026-11-20"), url("x"), store=store)
+    assert found.sentence.endswith(" Both are versions of one URL, which ingest never compares.")
+    assert "versions" not in compare_pages(0, 7, store=store).sentence
     with pytest.raises(NotFoundError, match=r"no version of https://a\.example/x of 2026-11-19"):
         compare_pages(url("x@2026-11-19"), 0, store=store)
     with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):

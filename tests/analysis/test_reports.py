@@ -305,6 +305,23 @@ def test_canonical_links_that_are_missing_or_disagree_are_counted(store: Store) 
     assert (row["host"], row["path_pattern"]) == ("a.example", "/*?b=*")
 
 
+def test_texts_have_no_canonical_links_that_could_be_missing(dsn: str) -> None:
+    titles = ["Blue lamp of brass, 40 cm", "Blue lamp of brass 40 CM", "A green one of tin"]
+    with connect(dsn, collection="titles", create=True, scheme="pgsimhash-short-1") as store:
+        list(store.ingest_many((f"A{n}", title) for n, title in enumerate(titles)))
+        report = analysis.report(store)
+    assert (report.copies, report.all_clusters) == (1, 1)
+    assert "canonical" not in report_page(report)
+    assert "Percentages are of all copies." in report_page(report)
+
+
+def test_a_chain_says_how_far_its_pages_are_from_the_one_to_keep(store: Store) -> None:
+    for n, path in enumerate(("long/a", "long/b", "c", "long/d", "long/e")):
+        store.add_page(f"https://a.example/{path}", (1 << 6 * n) - 1)
+    page = report_page(analysis.report(store))
+    assert "</b> a chain; its farthest page is 12 bits from the one to keep.</p>" in page
+
+
 def test_pages_that_changed_come_with_their_changes(store: Store) -> None:
     for simhash in (0, 1, 0):
         store.add_page("https://a.example/little", simhash)
