@@ -67,7 +67,7 @@ BEGIN
     WITH seen AS MATERIALIZED (
         SELECT DISTINCT ON (g.is_later, address)
             g.is_later, g.batch % 2 = 0 AS is_gone, p.page_id, p.url, coalesce(p.host, '') AS host,
-            p.simhash, coalesce(p.text_digest, p.simhash) AS text, p.title,
+            p.simhash, coalesce(p.text_digest, p.simhash) AS text, p.html_digest, p.title,
             coalesce(p.address, p.url) COLLATE "C" AS address
         FROM (
             SELECT
@@ -91,7 +91,8 @@ BEGIN
             coalesce(t.text, e.text, l.text) AS text,
             CASE
                 WHEN l.is_gone THEN 'gone'
-                WHEN e.text = l.text THEN 'unchanged'
+                -- Other selectors make another text of the same bytes.
+                WHEN e.text = l.text OR e.html_digest = l.html_digest THEN 'unchanged'
                 WHEN l.address = e.address THEN 'changed'
                 WHEN e.url IS NULL THEN 'new'
                 WHEN t.url IS NOT NULL OR later <@ ended AND v.is_visited THEN 'missing'

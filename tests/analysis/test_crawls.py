@@ -176,6 +176,17 @@ def test_urls_of_one_address_are_one_page(dsn: str) -> None:
         ]
 
 
+def test_the_same_bytes_are_unchanged_by_whatever_selectors(dsn: str) -> None:
+    page = SourcePage("https://shop.example/", text("shop") + f"<div id=zz>{text('zz')}</div>")
+    connect(dsn, collection="site", create=True).close()
+    for day in (1, 2):
+        crawl(dsn, [page], f"day {day}")
+        with connect(dsn, collection="site") as store:
+            store.set_policy("shop.example", ignore="#zz")
+    with connect(dsn, collection="site") as store:
+        assert listed(compare_crawls(store).changes) == [("unchanged", None, None)]
+
+
 def test_a_page_moved_to_where_it_redirects(dsn: str) -> None:
     old, new = "https://old.example", "https://new.example"
     before = {f"{old}/{n}?sid=1": text(f"story{n}") for n in range(4)} | {
