@@ -391,11 +391,13 @@ DECLARE
     tag constant text := '(?:' || named || '|\*)';
     -- Alembic takes a colon before a name for a parameter.
     negated constant text :=
-        ':' || 'not\(\s*(?:' || tag || simple || '*|' || simple || '+)\s*\)';
+        ':' || 'not\(\s*(?:' || tag || simple || '*|' || simple || '+)\)';
     more constant text := '(?:' || simple || '|' || negated || ')';
     compound constant text := '(?:' || tag || more || '*|' || more || '+)';
-    selector constant text := '^' || compound || '(?:(?:\s*>\s*|\s+)' || compound || ')*';
     white constant text := E' \t\n\r\f';
+    space constant text := '[' || white || ']';
+    selector constant text :=
+        replace('^' || compound || '(?:(?:\s*>\s*|\s+)' || compound || ')*', '\s', space);
     rest text COLLATE "C" := ltrim(rtrim(selectors, white), white);
     piece text;
     number integer := 0;
@@ -408,7 +410,7 @@ BEGIN
         IF rest = '' THEN
             RETURN;
         END IF;
-        piece := substring(rest FROM '^\s*,\s*');
+        piece := substring(rest FROM '^' || space || '*,' || space || '*');
         EXIT WHEN piece IS NULL;
         rest := substr(rest, length(piece) + 1);
     END LOOP;

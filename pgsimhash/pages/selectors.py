@@ -28,11 +28,13 @@ _VALUE: Final = rf"""(?:{_NAME}|"[^"{_NEVER}]*"|'[^'{_NEVER}]*')"""
 _ATTRIBUTE: Final = rf"\[\s*{_NAME}\s*(?:[~|^$*]?=\s*{_VALUE}\s*)?\]"
 _SIMPLE: Final = rf"(?:#{_CHARACTER}+|\.{_NAME}|{_ATTRIBUTE})"
 _TAG: Final = rf"(?:{_NAME}|\*)"
-_NOT: Final = rf":not\(\s*(?:{_TAG}{_SIMPLE}*|{_SIMPLE}+)\s*\)"
+# cssselect takes no white space before the last bracket, and no vertical tab.
+_NOT: Final = rf":not\(\s*(?:{_TAG}{_SIMPLE}*|{_SIMPLE}+)\)"
 _COMPOUND: Final = rf"(?:{_TAG}(?:{_SIMPLE}|{_NOT})*|(?:{_SIMPLE}|{_NOT})+)"
 # Compiling it takes a fifth of a command's start, so only the first selector does it.
-_SELECTOR: Final = rf"(?a:{_COMPOUND}(?:(?:\s*>\s*|\s+){_COMPOUND})*)"
-_BETWEEN: Final = re.compile(r"\s*,\s*", re.ASCII)
+_WHITE: Final = r"[ \t\n\r\f]"
+_SELECTOR: Final = rf"{_COMPOUND}(?:(?:\s*>\s*|\s+){_COMPOUND})*".replace(r"\s", _WHITE)
+_BETWEEN: Final = re.compile(rf"{_WHITE}*,{_WHITE}*")
 
 
 class Selectors(NamedTuple):

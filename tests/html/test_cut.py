@@ -125,6 +125,8 @@ def test_a_scheme_that_reads_texts_takes_none() -> None:
         (" ", "selector 1 .* character 1 "),
         ("[x=", "selector 1 .* character 1 "),
         (":not(:not(a))", "selector 1 .* character 1 "),
+        ("b:not(.a )", "selector 1 .* character 2 "),
+        ("b\va", "selector 1 .* character 2 "),
         ("ns|a", "selector 1 .* character 3 "),
         ("a::before", "selector 1 .* character 2 "),
         (", ".join(["a"] * 21), "selector 21"),
