@@ -360,7 +360,7 @@ def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> t
     amounts = np.bincount(page.at[0], own, len(page.sizes))
     votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]
     flat = (amounts / (amounts + EVENED))[page.groups]
-    return vote(page.hashes, votes), signature_hashes(page.hashes, flat)
+    return vote(page.hashes, votes), signature_hashes(page.hashes, flat, votes)
 
 
 def worths(pairs: Sequence[Pair], settings: PolicySettings) -> Floats:

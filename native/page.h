@@ -59,7 +59,8 @@ enum { FRAME = OUTSIDE_MAIN, IN_ARTICLE, LEVELS };
 #define FOLD_SIZE 0x3001
 #define FOLD_COMPLEX 0xFFFFFFFFu
 #define TAGS_MAX 128
-#define SIGNATURE_BITS 128
+#define BIN_BITS 6
+#define BINS (1 << BIN_BITS)
 
 typedef struct {
     Table tags;                       /* flags of each tag */
@@ -68,7 +69,7 @@ typedef struct {
     Table words;                      /* flags of a word */
     uint32_t fold[FOLD_SIZE];         /* the UTF-8 of what a code point folds to; or COMPLEX */
     double coefficients[FEATURE_COUNT];
-    int64_t sources[SIGNATURE_BITS * (SIGNATURE_BITS + 1)];
+    int64_t sources[BINS * (BINS + 1)];
     /* Functions that return the words of a run of characters that do not fold alone: of a page, and
      * of a short text. */
     PyObject *split_complex, *split_of_title;
@@ -277,7 +278,7 @@ typedef struct {
 } Factors;
 typedef struct {
     uint64_t simhash, digest;
-    uint8_t signature[SIGNATURE_BITS / 8];
+    uint8_t signature[16]; /* the lowest byte first */
     int32_t features, tokens;
     double unseen;
 } Vote;

@@ -7,7 +7,7 @@
 #include "hashes.h"
 #include "page.h"
 
-#define BIN_BITS 7
+#define SECOND 0xEFA6F4A65354892BULL
 #define LEAST_WEIGHT 0x1p-40
 #define WEIGHT_UNITS 65536.0
 #define SIZE_STEPS 8
@@ -16,11 +16,11 @@
 
 typedef struct {
     const Factors *factors;
-    uint64_t ones[8][256];   /* units of the hashes with this byte at this place */
+    uint64_t ones[2][8][256]; /* units of the hashes with this byte at this place, by simhash */
     uint64_t total, size; /* units of all votes, and of all weights in the signature */
     int32_t features;
-    double least_keys[SIGNATURE_BITS];
-    uint64_t least[SIGNATURE_BITS]; /* the hash with the least key of each bin */
+    double least_keys[BINS];
+    uint64_t least[BINS]; /* the hash with the least key of each bin */
     double sums[DAMPED_SLOTS], damped[DAMPED_SLOTS];
 } Votes;
 
@@ -39,8 +39,7 @@ static double damped(Votes *votes, double sum) {
 
 /* signature_hashes(): a bin selects the feature with the least -ln(1 - u) / weight, where u is the
  * position of its hash in the bin; of equal ones the larger hash. */
-static void sign(Votes *votes, uint64_t hash, double weight) {
-    uint64_t mixed = murmur_mix(hash ^ GOLDEN_RATIO);
+static void sign(Votes *votes, uint64_t mixed, double weight) {
     size_t bin = (size_t)(mixed >> (64 - BIN_BITS));
     double u = (double)(mixed << BIN_BITS >> 11) * 0x1p-53;
     weight = larger(weight, LEAST_WEIGHT);
@@ -58,9 +57,13 @@ static void add_weights(Votes *votes, uint64_t hash, double vote, double weight)
     uint64_t units = (uint64_t)nearbyint(vote * WEIGHT_UNITS);
     votes->features++;
     votes->total += units;
-    for (int place = 0; place < 8; place++) votes->ones[place][hash >> (8 * place) & 255] += units;
+    uint64_t mixed = murmur_mix(hash ^ SECOND);
+    for (int place = 0; place < 8; place++) {
+        votes->ones[0][place][hash >> (8 * place) & 255] += units;
+        votes->ones[1][place][mixed >> (8 * place) & 255] += units;
+    }
     votes->size += (uint64_t)nearbyint(weight * WEIGHT_UNITS);
-    sign(votes, hash, weight);
+    sign(votes, mixed, weight);
 }
 
 /* The same of a feature with this sum of weights. */
@@ -70,10 +73,10 @@ static void add_vote(Votes *votes, uint64_t hash, double sum) {
 
 /* A bit is 1 if more than half of all units voted for it. From the highest bit of a byte on, the
  * sums of the bytes with the bit are added to those without, for the bits below. */
-static uint64_t simhash_of(Votes *votes) {
+static uint64_t simhash_of(Votes *votes, int which) {
     uint64_t simhash = 0;
     for (int place = 0; place < 8; place++) {
-        uint64_t *sums = votes->ones[place];
+        uint64_t *sums = votes->ones[which][place];
         for (int bit = 7; bit >= 0; bit--) {
             uint64_t ones = 0;
             for (int byte = 0; byte < 1 << bit; byte++) {
@@ -86,17 +89,17 @@ static uint64_t simhash_of(Votes *votes) {
     return simhash;
 }
 
-/* An empty bin copies from the first filled one in its own order. The first byte is the size. */
-static void fill_signature(const Votes *votes, const Tables *tables, uint8_t *signature) {
-    for (int bin = 0; bin < SIGNATURE_BITS; bin++) {
-        const int64_t *order = tables->sources + bin * (SIGNATURE_BITS + 1);
+/* An empty bin copies from the first filled one in its own order. The lowest byte is the size. */
+static uint64_t samples_of(const Votes *votes, const Tables *tables) {
+    uint64_t samples = 0;
+    for (int bin = 0; bin < BINS; bin++) {
+        const int64_t *order = tables->sources + bin * (BINS + 1);
         while (votes->least_keys[*order] == INFINITY) order++;
-        uint64_t bit = murmur_mix(votes->least[*order] ^ murmur_mix((uint64_t)bin)) & 1;
-        signature[bin / 8] |= (uint8_t)(bit << (bin % 8));
+        samples |= (murmur_mix(votes->least[*order] ^ murmur_mix((uint64_t)bin)) & 1) << bin;
     }
     double size = larger((double)votes->size / WEIGHT_UNITS, 1.0);
     size = nearbyint(SIZE_STEPS * log2(size));
-    signature[0] = (uint8_t)(size < SIZE_MAX_STEPS ? size : SIZE_MAX_STEPS);
+    return (samples & ~0xFFULL) | (uint64_t)(size < SIZE_MAX_STEPS ? size : SIZE_MAX_STEPS);
 }
 
 /* ---- features: words and pairs of neighbouring words of a block or of a row ---- */
@@ -288,14 +291,16 @@ Status vote(const Page *page, const Tables *tables, const Factors *factors, Vote
     Votes *votes = arena_zeros(&arena, 1, sizeof *votes);
     if (votes == NULL) return NO_MEMORY;
     votes->factors = factors;
-    for (int bin = 0; bin < SIGNATURE_BITS; bin++) votes->least_keys[bin] = INFINITY;
+    for (int bin = 0; bin < BINS; bin++) votes->least_keys[bin] = INFINITY;
     *result = (Vote){0};
     Status status = add_votes(page, votes, &arena, result);
     if (status == DONE && votes->total == 0) status = UNSUPPORTED;
     if (status == DONE) {
-        result->simhash = simhash_of(votes);
+        result->simhash = simhash_of(votes, 0);
         result->features = votes->features;
-        fill_signature(votes, tables, result->signature);
+        uint64_t halves[] = {samples_of(votes, tables), simhash_of(votes, 1)};
+        for (int place = 0; place < 16; place++)
+            result->signature[place] = (uint8_t)(halves[place / 8] >> (8 * (place % 8)));
     }
     arena_free(&arena);
     return status;

@@ -94,31 +94,27 @@ BEGIN
 END
 $$;
 
--- The same as verified in pgsimhash/hashing/signature.py, with the same numbers: the lowest 7 of the
--- 128 bits are a size, the next one marks plain texts, the others estimate the share of common features.
+-- The same as verified in pgsimhash/hashing/signature.py, with the same numbers: the upper half is a
+-- second simhash; of the lower one, 7 bits are a size, the next one marks plain texts, and the others
+-- estimate the share of common features.
 -- Without a signature, every match is confirmed. Not STRICT, so that PostgreSQL inlines it.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (
-            60 - pg_catalog.bit_count((a_high # b_high)::bit(64))
-            - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
-        ) * (1 + 2 ^ (least(abs((a_low & 127) - (b_low & 127)), 8) / 8.0::double precision))
-        < (
-            120 - pg_catalog.bit_count((a_high # b_high)::bit(64))
-            - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
-        ) * CASE
-            WHEN distance < 3 THEN 0.6502::double precision
-            WHEN least(a_low & 127, b_low & 127)
-                < CASE WHEN a_low & b_low & 128 = 0 THEN 50 ELSE 45 END
-                THEN CASE
-                    WHEN distance < 5 THEN 0.6502::double precision
-                    WHEN a_low & b_low & 128 = 0 THEN 0.7802::double precision
-                    ELSE 0.7502::double precision
-                END
-            ELSE 0.6902::double precision + 0.03::double precision * least(
-                distance, CASE WHEN a_low & b_low & 128 = 0 THEN 8 ELSE 6 END
-            )
-        END
+    RETURN least(
+            (28 - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56)))
+            * (1 + 2 ^ (least(abs((a_low & 127) - (b_low & 127)), 8) / 8.0::double precision)),
+            56 - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56))
+        )
+        < (56 - pg_catalog.bit_count(((a_low # b_low) >> 8)::bit(56)))
+        * (
+            0.6298::double precision
+            + CASE
+                WHEN a_low & b_low & 128 > 0 THEN 0.012::double precision
+                WHEN least(a_low & 127, b_low & 127) < 50 THEN 0.015::double precision
+                ELSE 0.018::double precision
+            END
+                * (distance + pg_catalog.bit_count((a_high # b_high)::bit(64)))
+        )
         IS NOT TRUE;

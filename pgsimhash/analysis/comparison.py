@@ -229,6 +229,8 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
         signatures = (
             f"by their signatures, the larger page has {share:.0%} of the smaller one, and of "
             f"copies as near as this {least:.0%} or more"
+            if least <= 1
+            else "by the second simhashes of their signatures, they are too far from each other"
         )
     reason, sentence = _decision(bits, limit, agreed, signatures, layout)
     found = Comparison(

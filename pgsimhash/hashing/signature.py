@@ -1,15 +1,15 @@
 """Verification of matches: 128 bits that estimate how much of a page another page has.
 
-A simhash compares the directions of two feature vectors. Short pages of one template can be near
-by it, and so can pages that differ in features of little weight. A signature estimates the share
-of common features instead. Requiring both removes most false matches and keeps almost all copies.
+A simhash compares the directions of two feature vectors by 64 samples, so pages can be near by
+chance. The upper 64 bits of a signature are a second simhash, of other hashes of the same features.
 
-120 bits are b-bit minwise hashing with b = 1 (Li and König, "b-Bit Minwise Hashing", WWW 2010)
-with one permutation (Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012). Empty bins copy from
-others (Shrivastava, "Optimal Densification for Fast and Accurate Minwise Hashing", ICML 2017).
-A feature's hash picks a bin; the least hash in a bin gives the bin's bit. If two sets share the
-part R of all their features, a bit is equal with probability (1 + R) / 2. The standard error of R
-is 0.07 for 0.7, and 0.09 for 0.
+Short pages of one template can have near directions, and so can pages that differ in features of
+little weight. So 56 bits estimate the share of common features. They are b-bit minwise hashing with
+b = 1 (Li and König, "b-Bit Minwise Hashing", WWW 2010) with one permutation (Li, Owen, Zhang, "One
+Permutation Hashing", NIPS 2012). Empty bins copy from others (Shrivastava, "Optimal Densification
+for Fast and Accurate Minwise Hashing", ICML 2017). A feature's hash picks a bin; the least hash in
+a bin gives the bin's bit. If two sets share the part R of all their features, a bit is equal with
+probability (1 + R) / 2. The standard error of R is 0.10 for 0.7, and 0.13 for 0.
 
 The lowest 7 bits are the size: 8 times the binary logarithm of the sum of the features' weights.
 With the sizes, R gives the share of the smaller page that the larger one has. An edited copy keeps
@@ -37,10 +37,12 @@ SIZE_STEPS: Final = 8  # the steps of a size between a page and one twice as lar
 SIZE_MAX: Final = 127
 PLAIN_TEXT: Final = 128  # the mark
 
-_SAMPLED: Final = SIGNATURE_BITS - SIZE_BITS
-# Of pages and of plain texts: the size of few features (76; 48, such as a long title), the least
-# containment of few from 5 bits, and the bits from which not more is asked of many.
-_ASKED: Final = ((50, 0.7802, 8), (45, 0.7502, 6))
+_SAMPLED: Final = BITS - SIZE_BITS
+_SAMPLES: Final = (1 << BITS) - (1 << SIZE_BITS)
+_LEAST: Final = 0.6298  # the containment of copies; at 0.63, rounding would decide some matches
+# What each differing bit adds: of texts, of pages below this size (76), of which a feature changes
+# more bits, and of other pages.
+_OF_TEXT, _SHORT, _OF_SHORT, _OF_PAGE = 0.012, 50, 0.015, 0.018
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:
@@ -53,7 +55,7 @@ def verified(distance: int, a: int | None, b: int | None) -> bool:
 
 def containment(a: int, b: int) -> float:
     """Return the estimated share of the smaller page that the larger one has, 0 to 1."""
-    differing = ((a ^ b) >> SIZE_BITS).bit_count()
+    differing = ((a ^ b) & _SAMPLES).bit_count()
     resemblance = max(1 - 2 * differing / _SAMPLED, 0.0)
     # Beyond a ratio of 2, the estimate says little.
     ratio = math.exp2(min(abs((a & SIZE_MAX) - (b & SIZE_MAX)), SIZE_STEPS) / SIZE_STEPS)
@@ -61,17 +63,17 @@ def containment(a: int, b: int) -> float:
 
 
 def containment_min(distance: int, a: int, b: int) -> float:
-    """Return the least :func:`containment` of copies: 0.65 up to 2 bits, 0.93 from 8 bits.
+    """Return the least :func:`containment` of copies whose simhashes differ in ``distance`` bits.
 
-    It is at most 0.87 for plain texts. If a page has few features, of which each changes several
-    bits, it is 0.65 up to 4 bits and 0.78 above, 0.75 for plain texts.
+    It is 0.63, and 0.018 for each bit in which these or the second simhashes differ: 0.015 if
+    one page is short, 0.012 for plain texts. Nothing is a copy above 1.
     """
-    # At 0.65, 0.75 or 0.78, rounding would decide between Python and SQL for some numbers of bits.
-    few, of_few, strictest = _ASKED[a & b & PLAIN_TEXT > 0]
-    is_few = min(a & SIZE_MAX, b & SIZE_MAX) < few
-    if distance < (5 if is_few else 3):
-        return 0.6502
-    return of_few if is_few else 0.6902 + 0.03 * min(distance, strictest)
+    of_a_bit = _OF_PAGE
+    if a & b & PLAIN_TEXT:
+        of_a_bit = _OF_TEXT
+    elif min(a & SIZE_MAX, b & SIZE_MAX) < _SHORT:
+        of_a_bit = _OF_SHORT
+    return _LEAST + of_a_bit * (distance + ((a ^ b) >> BITS).bit_count())
 
 
 def confirmations(
@@ -87,21 +89,19 @@ def confirmations(
     low[signed], high[signed] = np.frombuffer(data, dtype="<u8").reshape(-1, 2).T
     sizes = (low & np.uint64(SIZE_MAX)).astype(np.int64)
     is_plain = (low & np.uint64(PLAIN_TEXT)) > 0
-    low >>= np.uint64(SIZE_BITS)
-    asked = np.array(_ASKED).T
+    low &= np.uint64(_SAMPLES)
 
     def confirmed(
         one: int | NDArray[np.int64], others: NDArray[np.int64], distances: NDArray[Any]
     ) -> NDArray[np.bool_]:
-        differing = np.bitwise_count(high[others] ^ high[one]).astype(np.int64)
-        differing += np.bitwise_count(low[others] ^ low[one])
+        differing = np.bitwise_count(low[others] ^ low[one]).astype(np.int64)
         resemblance = np.maximum(1 - 2 * differing / _SAMPLED, 0)
         ratio = np.exp2(np.minimum(abs(sizes[others] - sizes[one]), SIZE_STEPS) / SIZE_STEPS)
         share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
-        few, of_few, strictest = asked[:, (is_plain[others] & is_plain[one]).astype(np.intp)]
-        is_few = np.minimum(sizes[others], sizes[one]) < few
-        far = np.where(is_few, of_few, 0.6902 + 0.03 * np.minimum(distances, strictest))
-        least = np.where(distances < np.where(is_few, 5, 3), 0.6502, far)
+        is_short = np.minimum(sizes[others], sizes[one]) < _SHORT
+        of_pages = np.where(is_short, _OF_SHORT, _OF_PAGE)
+        of_a_bit = np.where(is_plain[others] & is_plain[one], _OF_TEXT, of_pages)
+        least = _LEAST + of_a_bit * (distances + np.bitwise_count(high[others] ^ high[one]))
         result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
         return result
 

@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 
 from pgsimhash.errors import PageError, invalid_argument
 from pgsimhash.hashing.bits import BITS, as_simhashes, checked_integer
-from pgsimhash.hashing.hashes import GOLDEN_RATIO, HashFunction, murmur3_64, murmur3_mix
-from pgsimhash.hashing.signature import SIGNATURE_BITS, SIZE_BITS, SIZE_MAX, SIZE_STEPS
+from pgsimhash.hashing.hashes import HashFunction, murmur3_64, murmur3_mix
+from pgsimhash.hashing.signature import SIZE_BITS, SIZE_MAX, SIZE_STEPS
 
 WEIGHT_UNIT: Final = 2.0**-16  # weights are rounded to multiples of this (ties to even)
 WEIGHT_SUM_MAX: Final = 2.0**36  # the largest sum of weights; up to here doubles add units exactly
-_BIN_BITS: Final = 7
+_BIN_BITS: Final = 6
+_BINS: Final = 1 << _BIN_BITS
+# Other hashes for the signature, so that it is independent of the simhash.
+_SECOND: Final = np.uint64(0xEFA6F4A65354892B)
 _LEAST_WEIGHT: Final = 2.0**-40
 _CHUNK: Final = 4096  # how many features are added at a time: 2 MB of bits as doubles
 
@@ -104,32 +107,37 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
     return int.from_bytes(np.packbits(2.0 * ones > total, bitorder="little").tobytes(), "little")
 
 
-def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
+def signature_hashes(
+    hashes: NDArray[np.uint64],
+    weights: NDArray[np.float64] | None = None,
+    votes: NDArray[np.float64] | None = None,
+) -> int:
     """Return the signature of the features with these hashes, an ``int`` with 0 <= x < 2**128.
 
-    A bin selects the feature with the least ``-ln(1 - u) / weight``, where u in 0..1 is the
-    position of its hash in the bin. So a feature is selected in proportion to its weight (Moulton,
-    Jiang, "Maximally Consistent Sampling and the Jaccard Index of Probability Distributions",
-    ICDM 2018), and light features at the edge of a page rarely show in the signature. Weights are
-    above 0, by default equal: then the feature with the least hash is selected. The lowest 7 bits
-    are the size: 8 times the binary logarithm of the sum of the weights, at most 127.
+    The upper 64 bits are the second simhash, with the weights ``votes``. A bin selects the feature
+    with the least ``-ln(1 - u) / weight``, where u in 0..1 is the position of its hash in the bin.
+    So a feature is selected in proportion to its weight (Moulton, Jiang, "Maximally Consistent
+    Sampling and the Jaccard Index of Probability Distributions", ICDM 2018), and light features at
+    the edge of a page rarely show in the signature. Weights are above 0, by default equal: then the
+    feature with the least hash is selected. The lowest 7 bits are the size: 8 times the binary
+    logarithm of the sum of the weights, at most 127.
     """
     if not len(hashes):
         raise PageError("too_short", "there is no feature, so there is no signature")
-    # Makes the bins independent of the simhash, which comes from the same hashes.
-    mixed = murmur3_mix(hashes ^ GOLDEN_RATIO)
+    mixed = murmur3_mix(hashes ^ _SECOND)
+    second = vote(mixed, np.ones(len(mixed)) if votes is None else votes)
     bins = (mixed >> np.uint64(BITS - _BIN_BITS)).astype(np.intp)
     keys = (mixed << np.uint64(_BIN_BITS) >> np.uint64(BITS - 53)).astype(np.float64) * 2.0**-53
     if weights is not None:
         keys = -np.log1p(-keys) / np.maximum(weights, _LEAST_WEIGHT)
-    best = np.full(SIGNATURE_BITS, np.inf)
+    best = np.full(_BINS, np.inf)
     np.minimum.at(best, bins, keys)
     chosen = np.flatnonzero(keys == best[bins])
-    least = np.zeros(SIGNATURE_BITS, dtype=np.uint64)
+    least = np.zeros(_BINS, dtype=np.uint64)
     # Equal keys need a rule: the larger hash.
     np.maximum.at(least, bins[chosen], mixed[chosen])
     filled = best < np.inf
-    numbers = np.arange(SIGNATURE_BITS, dtype=np.uint64)
+    numbers = np.arange(_BINS, dtype=np.uint64)
     source = numbers.astype(np.intp)
     if not filled.all():
         sources = bins_to_copy()
@@ -139,12 +147,12 @@ def signature_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | 
     sampled = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
     total = len(hashes) if weights is None else np.rint(weights / WEIGHT_UNIT).sum() * WEIGHT_UNIT
     size = min(round(SIZE_STEPS * math.log2(max(total, 1.0))), SIZE_MAX)
-    return int.from_bytes(sampled, "little") >> SIZE_BITS << SIZE_BITS | size
+    return second << BITS | int.from_bytes(sampled, "little") >> SIZE_BITS << SIZE_BITS | size
 
 
 @cache
 def bins_to_copy() -> NDArray[np.intp]:
     """Return for each bin the bins to copy from: itself, then all bins in pseudo-random order."""
-    keys = murmur3_mix(np.arange(SIGNATURE_BITS**2, dtype=np.uint64)).reshape(SIGNATURE_BITS, -1)
-    own = np.arange(SIGNATURE_BITS)[:, np.newaxis]
+    keys = murmur3_mix(np.arange(_BINS**2, dtype=np.uint64)).reshape(_BINS, -1)
+    own = np.arange(_BINS)[:, np.newaxis]
     return np.hstack((own, np.argsort(keys, 1))).astype(np.intp)

@@ -95,8 +95,9 @@ class BlockWeights:
         check(words.length)
         names, sums = sums_of_occurrences(words)
         hashes = murmur3_64_of_words(names)
-        signature = signature_hashes(hashes, sums / (sums + EVENED))
-        simhash, digest = vote(hashes, self.damped(sums)), words_digest(words)
+        votes, digest = self.damped(sums), words_digest(words)
+        signature = signature_hashes(hashes, sums / (sums + EVENED), votes)
+        simhash = vote(hashes, votes)
         return Vote(simhash, signature, len(hashes), words.length, digest, words.unseen)
 
     @property

@@ -98,7 +98,7 @@ class Scheme:
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
-        signature = marked(signature_hashes(hashes, weights), self)
+        signature = marked(signature_hashes(hashes, weights, weights), self)
         digest = words_digest(words_of(article))
         return Vote(vote(hashes, weights), signature, len(hashes), len(tokens), digest)
 

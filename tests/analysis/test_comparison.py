@@ -48,9 +48,9 @@ def page(name: str) -> bytes:
 @pytest.mark.parametrize(("bits", "distance", "signature_bits", "reason", "matches_from"), [
     (0, 3, None, "same_simhash", 0), (3, 3, None, "within_distance", 3),
     (4, 3, None, "beyond_distance", 4), (13, 12, None, "beyond_distance", None),
-    (10, 12, 8, "signatures_differ", None), (10, 12, 7, "within_distance", 10),
-    (10, 9, 8, "beyond_distance", None), (5, 8, 16, "within_distance", 5),
-    (5, 8, 17, "signatures_differ", None), (0, 8, 32, "signatures_differ", None),
+    (10, 12, 9, "signatures_differ", None), (10, 12, 8, "within_distance", 10),
+    (10, 9, 9, "beyond_distance", None), (5, 8, 12, "within_distance", 5),
+    (5, 8, 13, "signatures_differ", None), (0, 8, 32, "signatures_differ", None),
 ])  # fmt: skip
 def test_the_reason_and_the_distance_of_a_match(
     bits: int, distance: int, signature_bits: int | None, reason: str, matches_from: int | None
@@ -68,6 +68,15 @@ def test_the_reason_and_the_distance_of_a_match(
     assert str(bits) in found.sentence or bits == 0
     words = {0: "all 64 bits are equal", 3: "3 of 64 bits differ"}
     assert words.get(bits, "") in found.headline
+
+
+def test_a_match_is_refused_whose_second_simhashes_are_far() -> None:
+    found = compared(
+        Side(0, signature=100), Side(255, signature=2**90 - 2**64 + 100), DEFAULT_SCHEME,
+        DEFAULT_LAYOUT, 8,
+    )  # fmt: skip
+    assert (found.reason, found.containment) == ("signatures_differ", 1)
+    assert "second simhashes of their signatures, they are too far" in found.sentence
 
 
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
