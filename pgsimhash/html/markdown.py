@@ -37,7 +37,10 @@ _CLASS_MAX: Final = 500
 _HEADINGS: Final = {tag: f"{'#' * int(tag[1])} " for tag in HEADING_TAGS}
 
 _SPECIAL: Final = "\\`*_[]<"  # the backslash first, because it escapes the others
-_LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
+_LINE_START: Final = re.compile(
+    r"^(?:(>|(?:[+-]|#{1,6})(?=\s|$)|[-=](?=[-=]*$)|~(?=~~))|(\d{1,9})([.)])(?=\s|$))"
+)
+_REFERENCE: Final = re.compile(r"&(?=#?\w{1,31};)")  # to a character
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")  # as CommonMark allows
 _BACKTICKS: Final = re.compile(r"`+")
 _LANGUAGE: Final = re.compile(
@@ -250,8 +253,16 @@ class _Writer:
             text, kind = (part, "") if isinstance(part, str) else part
             if not kind and code is None:
                 content = escape(" ".join(text.split()))
+                if content and space[-1:] == "\n" and not begun:
+                    content = escape_start(content)
             elif kind in ("opens", "closes"):
                 marks += 1 if kind == "opens" else -1
+                if kind == "opens" and line and not (space or begun):
+                    if line[-1] == text:  # "**a****b**" would be asterisks within a word
+                        del line[-1]
+                        continue
+                    if text == "[" and line[-1][-1:] == "!":
+                        line[-1] = f"{line[-1][:-1]}\\!"
                 if text != "`":
                     (begun if kind == "opens" else line).append(text)
                     continue
@@ -260,6 +271,8 @@ class _Writer:
                     continue
                 text, code = "".join(code), None
                 content = _code_span(text)
+                if line and line[-1][:1] == "`" and not (space or begun):
+                    space = " "
             elif code is not None:
                 code.append(text)
                 continue
@@ -337,11 +350,11 @@ def escape(text: str) -> str:
     for sign in _SPECIAL:
         if sign in text:
             text = text.replace(sign, f"\\{sign}")
-    return text
+    return _REFERENCE.sub(r"\\&", text) if "&" in text else text
 
 
 def escape_start(line: str) -> str:
-    """Return ``line``, not empty, escaped so that it does not begin a heading, list or quote."""
+    """Return ``line``, not empty, escaped so that it begins no heading, list, quote or code."""
     return line if line[0].isalpha() else _LINE_START.sub(r"\2\\\1\3", line)
 
 
