@@ -25,7 +25,7 @@ enum {
     IS_BESIDE = 1 << 0, IS_FOOTER = 1 << 1, IS_HEADER = 1 << 2, IS_CONTENT = 1 << 3,
     IS_H1 = 1 << 4, IS_HEADING = 1 << 5, IS_COMMON = 1 << 6, IS_PARAGRAPH = 1 << 7,
     IS_CELL = 1 << 8, IS_TABLE = 1 << 9,
-    IS_ROW = 1 << 10, IS_LIST = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
+    IS_ROW = 1 << 10, IS_WHOLE = 1 << 11, IS_FIGURE = 1 << 12, IS_CODE = 1 << 13,
     IS_HEADER_CELL = 1 << 14, IS_CELL_BLOCK = 1 << 15, IS_ASIDE = 1 << 16, IS_MAIN = 1 << 17,
     IS_ARTICLE = 1 << 18, IS_TITLE = 1 << 19,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_CONTAINER = 1 << 23,

@@ -1,8 +1,6 @@
-/* 3d. Tables, lists, figures and code are shown whole or not at all: pgsimhash/html/weights.py,
- * _show_whole(). */
+/* 3d. Tables, lists, quotations, figures and code are shown whole or not at all:
+ * pgsimhash/html/weights.py, _show_whole(). */
 #include "page.h"
-
-enum { WHOLE = IS_TABLE | IS_LIST | IS_FIGURE | IS_CODE };
 
 /* Sums of the blocks before a place; `framed`: those with words that are in boilerplate. */
 typedef struct {
@@ -75,7 +73,7 @@ bool show_whole_elements(Page *page, Arena *arena) {
     sum_blocks(page, sums);
     for (int32_t place = 1; place < element_count(page); place++) {
         const Element *element = elements + place;
-        if (!(element->flags & WHOLE) || element->start >= element->stop ||
+        if (!(element->flags & IS_WHOLE) || element->start >= element->stop ||
             !is_chosen(elements, element, sums))
             continue;
         changes[element->start]++;

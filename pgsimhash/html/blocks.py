@@ -145,7 +145,8 @@ _NAMES: Final = {
         " abstract preamble hinweis warnung achtung vorspann einleitung korrektur berichtigung"
         " nachtrag ingress chapo chapeau encadre avertissement rectificatif aviso nota advertencia"
         " correccion entradilla sommario occhiello rettifica avviso admonitionblock hatnote ambox"
-        " retraction addendum disclosure footnote footnotes role=note role=doc-notice role=doc-tip"
+        " retraction addendum disclosure footnote footnotes correcao sprostowanie rectificatie"
+        " correctie rattelse oikaisu oprava helyesbites duzeltme anmerkung tips tldr role=note role=doc-notice role=doc-tip"
         " role=doc-abstract role=doc-introduction role=doc-errata"
     ),
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".

@@ -97,7 +97,7 @@ def _tables() -> object:
     tags = {
         0: blocks.BESIDE_TAGS, 1: ("footer",), 2: ("header",), 3: blocks.CONTENT_TAGS, 4: ("h1",),
         5: blocks.HEADING_TAGS, 6: blocks.COMMON_TAGS, 7: ("p",), 8: blocks.CELL_TAGS,
-        9: ("table",), 10: ("tr",), 11: blocks.LIST_TAGS, 12: ("figure",), 13: ("pre",),
+        9: ("table",), 10: ("tr",), 11: weights._WHOLE_TAGS, 12: ("figure",), 13: ("pre",),
         14: ("th",), 15: blocks.CELL_BLOCKS, 16: ("aside",), 17: ("main",), 18: ("article",),
         19: blocks.TITLE_TAGS,
         20: blocks.BLOCK, 21: blocks.NEVER_TEXT, 22: blocks._EMPTY,

@@ -37,7 +37,8 @@ _DRAWN: Final = words(
     "annotation annotation-xml clippath defs desc marker mask metadata mphantom pattern symbol"
 )
 _REPAIRED: Final = _DRAWN | words(
-    "applet button dialog embed ins math nav noscript object pre select svg switch template tspan"
+    "applet button dialog embed footer ins math nav noscript object pre select svg switch template"
+    " tspan"
 )
 # Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
 _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open",)}
@@ -89,6 +90,12 @@ def repair(root: HtmlElement) -> None:
             # Webflow opens answers so; in a menu, most words are links.
             if is_mostly_unlinked(element):
                 element.tag = "div"
+        elif element.tag == "footer":
+            # It says whose words a quotation has.
+            quotation = element.getparent()
+            if quotation is not None and quotation.tag == "blockquote":
+                element.tag = "div"
+                element.attrib.pop("class", None)
         elif element.tag == "noscript":
             copies.append(element)
         elif element.tag in ("applet", "object", "select"):

@@ -90,7 +90,7 @@ _FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names 
 _SENTENCE_WORDS: Final = 8  # a block of this many words between shown blocks is a sentence
 _BYLINE_WORDS, _ITEM_WORDS = 15, 5  # between a title and its text; of the title of an item
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
-_WHOLE_TAGS: Final = LIST_TAGS | words("table figure pre")
+_WHOLE_TAGS: Final = LIST_TAGS | words("blockquote figure pre table")
 
 
 def weigh(outline: Outline, all_blocks: Sequence[TextBlock]) -> bool:
@@ -324,9 +324,9 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
 def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:
     """Show more blocks, including those without words.
 
-    Data tables, lists and code are shown whole if a part of them is shown, or a block next to them:
-    in the two elements around. Figures and lists of links are shown if they are between shown
-    blocks. Boilerplate by its names or tags is not shown.
+    Data tables, lists, quotations and code are shown whole if a part of them is shown, or a block
+    next to them: in the two elements around. Figures and lists of links are shown if they are
+    between shown blocks. Boilerplate by its names or tags is not shown.
     """
     # Sums of the blocks before each place.
     shown = [0, *accumulate(block.shown for block in all_blocks)]

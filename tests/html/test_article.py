@@ -321,6 +321,7 @@ def story(before: str = "", between: str = "", behind: str = "", title: str = "T
     "<p class=sub_title>{}</p>", "<div class=admonitionblock>{}</div>",
     "<table class='plain ambox'><tr><td>{}</table>", "<div class=disclosure><p>{}</p></div>",
     "<div class=post-addendum>{}</div>", "<div class=footnotes><ol><li>{}</ol></div>",
+    "<div class=correcao><p>{}</p></div>", "<div class='c-sprostowanie'><p>{}</p></div>",
 ])  # fmt: skip
 def test_notes_of_an_article_are_shown_wherever_they_are(box: str) -> None:
     note = box.format(NOTE)
@@ -336,6 +337,18 @@ def test_notes_of_an_article_are_shown_wherever_they_are(box: str) -> None:
 ])  # fmt: skip
 def test_sentences_within_an_article_are_shown(box: str) -> None:
     assert NOTE in read_article(story(between=box.format(NOTE))).text
+
+
+@pytest.mark.parametrize("quotation", [
+    "<blockquote class=pullquote><p>{}</p></blockquote>",
+    "<blockquote><p>{}</p><ul><li>Row!</ul></blockquote>",
+    "<blockquote><p>Row or swim.</p><footer class=quote-footer>{}</footer></blockquote>",
+])  # fmt: skip
+def test_quotations_in_a_text_are_shown_whole(quotation: str) -> None:
+    part = quotation.format("She said so")
+    for page in (story(between=part), story(behind=part)):
+        assert "She said so" in read_article(page).text
+    assert "She said so" not in read_article(f"<aside>{part}</aside>{story()}").text
 
 
 @pytest.mark.parametrize("tag", ["main", "article"])
