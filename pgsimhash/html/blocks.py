@@ -46,7 +46,7 @@ def storable(text: str | None) -> str:
 # The tags whose content is not text.
 NEVER_TEXT: Final = words(
     "script style template iframe object embed applet canvas audio video input button select"
-    " textarea datalist head title noscript noembed noframes frameset defs symbol metadata desc"
+    " textarea datalist head title noscript noembed noframes defs symbol metadata desc"
     " annotation annotation-xml mphantom clippath mask pattern marker meter progress amp-ad"
 )
 
@@ -146,8 +146,8 @@ _NAMES: Final = {
         " nachtrag ingress chapo chapeau encadre avertissement rectificatif aviso nota advertencia"
         " correccion entradilla sommario occhiello rettifica avviso admonitionblock hatnote ambox"
         " retraction addendum disclosure footnote footnotes correcao sprostowanie rectificatie"
-        " correctie rattelse oikaisu oprava helyesbites duzeltme anmerkung tips tldr role=note role=doc-notice role=doc-tip"
-        " role=doc-abstract role=doc-introduction role=doc-errata"
+        " correctie rattelse oikaisu oprava helyesbites duzeltme anmerkung tips tldr role=note"
+        " role=doc-notice role=doc-tip role=doc-abstract role=doc-introduction role=doc-errata"
     ),
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
     Named.SHORT | Named.WITH_SHORT: (

@@ -13,7 +13,7 @@ from typing import Final
 from lxml import etree
 from lxml.html import HtmlElement
 
-from pgsimhash.hashing.tokens import tokenize
+from pgsimhash.hashing.tokens import is_unspaced, tokenize
 from pgsimhash.html.blocks import HEADING_TAGS, NEVER_TEXT, Named, named, storable, words
 from pgsimhash.html.hidden import (
     LABEL_PARTS,
@@ -43,12 +43,12 @@ _REPAIRED: Final = _DRAWN | words(
 # Declarative shadow DOM (4.12.3), of which the second attribute is Chrome's older one; and a layer.
 _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open",)}
 
-# A message about scripts has at most this many words, among them one of these; in Chinese and
-# Japanese, words are pairs of characters.
+# A message about scripts has at most this many words, among them one of these; in Chinese, Japanese
+# and Thai, words are pairs of characters.
 _MESSAGE_WORDS: Final = 60
 _SCRIPTS: Final = re.compile(
-    r"java ?script|\bscript(s|ing)?\b|\bjs\b|browser|cookies|loading|skript|skrypt|скрипт|браузер"
-    r"|스크립트|سكريبت|स्क्रिप्ट|סקריפט|脚本|クリ リプ"
+    r"java ?script|\bscript(s|ing)?\b|\bjs\b|browser|cookies|loading|sz?kript|skrypt|скрипт"
+    r"|браузер|스크립트|سكري?بت|اسکریپت|स्क्रिप्ट|סקריפט|สค คร|脚本|指令 令碼|クリ リプ"
 )
 _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is that of a script
 _TEXT_WORDS: Final = 3  # another noscript with fewer says nothing
@@ -307,7 +307,8 @@ def _show_copies(root: HtmlElement, copies: Iterable[HtmlElement]) -> None:
         # A browser with scripts saved its markup as text.
         if (noscript.text or "").lstrip().startswith("<"):
             continue
-        if len(words) <= _MESSAGE_WORDS and _SCRIPTS.search(text):
+        size = len(words) - sum(map(is_unspaced, words)) / 2
+        if size <= _MESSAGE_WORDS and _SCRIPTS.search(text):
             continue
         is_of_script = next(noscript.iter("a", "img"), None) is not None
         if len(words) < (_FALLBACK_WORDS if is_of_script else _TEXT_WORDS):

@@ -36,6 +36,7 @@ def faq(question: str, answer: str) -> str:
     f"<html><body>{NAV}</BODY ></Html><html><head><title>t</title></head><body>{STORY}",
     f"<body><div>{NAV}</body>{STORY}</div>", f"<body>{NAV}</body\n</html><b>a</b>{STORY}",
     f"<body>{NAV}<!-- The end: </body -->{STORY}",
+    f"<body>{NAV}<frameset cols=1><frame src=a>{STORY}</frameset>",
     f"<html lang=en />\n<head><title>t</title></head><body>{STORY}", f"<BODY class='a'/>{STORY}",
     # So do they behind an element of which a div was not closed.
     f"<nav><ul><li><div style='display:none'><p>Menu</li></ul></nav><main>{STORY}</main>",
@@ -316,6 +317,13 @@ def test_panels_of_tabs_are_text(name: str) -> None:
     "<noscript>이 사이트를 이용하려면 자바스크립트를 켜야 합니다</noscript>",
     "<noscript>この機能を使うにはスクリプトを有効にしてください</noscript>",
     "<noscript>Strona wymaga obsługi skryptów</noscript>",
+    "<noscript>กรุณาเปิดใช้งานจาวาสคริปต์ในหน้านี้</noscript>",
+    "<noscript>Engedélyezze a szkriptek futtatását</noscript>",
+    "<noscript>يرجى تفعيل جافاسكربت لعرض الصفحة</noscript>",
+    "<noscript>請啟用瀏覽器的指令碼</noscript>",
+    "<noscript>お使いの環境ではJavaScriptが無効か、または対応していません。すべての機能を正しくご利用いただくには、"
+    "設定で有効にしてから、もう一度このページを読み込んでください。</noscript>",
+    "<noscript>لطفا جاوا اسکریپت را فعال کنید تا ببینید</noscript>",
     "<noscript><img src=/pixel.gif alt=''></noscript>", f"<noscript>{STORY}</noscript>",
     "<noscript/><a href=/map>Show the map of boats</a></noscript>",
     "<button>Add to cart</button>", "<template><p>A row that scripts copy</p></template>",
