@@ -188,7 +188,7 @@ def plain(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.4f}".removesuffix(".0000")
+        return f"{value:,.{0 if value.is_integer() else 4}f}"
     if isinstance(value, list | dict):
         return f"{len(value):,} in --json"
     return "-" if value in (None, "") else str(value)

@@ -12,7 +12,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis import compare_pages
-from pgsimhash.cli.terminal import bar
+from pgsimhash.cli.terminal import bar, plain
 from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from tests.analysis.test_crawls import crawled as crawled
 from tests.cli.conftest import Run, on_a_terminal
@@ -184,6 +184,10 @@ def test_on_a_terminal_the_biggest_clusters_come_first(run: Run, dsn: str) -> No
 
 def test_a_bar_of_nothing_is_empty() -> None:
     assert bar({"copies": 0, "unchanged": 0}, 4).plain == "────"
+
+
+def test_a_number_is_a_whole_one_only_if_it_is() -> None:
+    assert [*map(plain, (1.0, 0.99999, 0.00001, 1_234.0))] == ["1", "1.0000", "0.0000", "1,234"]
 
 
 def test_clusters_are_saved_or_go_into_a_parquet_file(run: Run, dsn: str, tmp_path: Path) -> None:
