@@ -267,7 +267,7 @@ def history(versions: Sequence[Version], output: Path | None) -> None:
 
 CHANGES: Final = {
     None: ("first seen", "green"),
-    "same": ("same words", "dim"),
+    "same": ("same text", "dim"),
     "edited": ("edited", "magenta"),
     "rewritten": ("rewritten", "magenta"),
     "redesign": ("new template", "blue"),

@@ -38,7 +38,7 @@ KINDS: Final = {
 
 CHANGES: Final = {
     None: "first seen",
-    "same": "the same words, but numbers or order differ",
+    "same": "the same text",
     "edited": "edited",
     "rewritten": "rewritten",
     "redesign": "a new template",

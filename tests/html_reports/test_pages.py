@@ -219,6 +219,14 @@ def test_a_note_before_a_text_has_no_part_in_its_direction() -> None:
     assert notes == ["ltr", "ltr"]
 
 
+def test_a_version_that_differs_in_its_surroundings_has_the_same_text(store: Store) -> None:
+    page = PageRecord(URLS[3], 6, text_digest=5)
+    list(store.ingest_many([page, replace(page, simhash=7)]))
+    assert "<span>the same text, 1 bit" in " ".join(
+        history_page(analysis.versions(store, URLS[3])).split()
+    )
+
+
 def test_bars_are_in_proportion(store: Store) -> None:
     hosts = [HostFigures(f"{n}.example", 2 * n, n, 0, 0, ()) for n in (1_250_000, 625_000, 1)]
     hosts[1] = hosts[1]._replace(causes=(Cause("/print/", 312_500),))
