@@ -343,7 +343,7 @@ BEGIN
             '&' || q.other ~ ('[?;&]' || regexp_replace(n.name, '\W', '.', 'g') || '='),
             q.side, p.place
         LIMIT 1;
-        RETURN coalesce('?' || cause || '=', '//');
+        RETURN coalesce('?' || cause || '=', CASE WHEN query = other_query THEN '//' ELSE '' END);
     END IF;
     SELECT f.name INTO cause
     FROM (VALUES (1, folders, other_folders), (2, other_folders, folders)) AS q (side, own, other),

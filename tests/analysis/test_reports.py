@@ -73,6 +73,7 @@ def test_what_makes_the_url_of_a_copy_another_one(store: Store) -> None:
         (original, None, ""),
         ("https://a.example/x?a=1&b=2", "https://a.example/x?a=2", "?b="),
         ("https://a.example/x?a=1&b=2", "https://a.example/x?a=1&b=3", "?b="),
+        ("https://a.example/x?a=1&b=2", "https://a.example/x?b=2&a=1", ""),
         ("https://a.example/x", "https://a.example/x?utm=b", "?utm="),
         ("https://a.example/x", "https://a.example/print/x", "/print/"),
         ("https://a.example/x/amp", "https://a.example/x", "/amp/"),
