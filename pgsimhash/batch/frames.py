@@ -13,7 +13,7 @@ from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 from pgsimhash.reading.workers import extract_many
 from pgsimhash.runtime import requires
 from pgsimhash.schemes import Scheme, get_scheme, scheme_for_texts
-from pgsimhash.schemes.registry import DEFAULT_SCHEME, checked_selectors
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, TEXT_SCHEME, checked_selectors
 from pgsimhash.schemes.texts import Cell, read_texts, too_short
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import SourcePage
@@ -87,7 +87,8 @@ def mark_duplicates(
     cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
     sample = (cell for cell in cells[:: 1 + len(cells) // SAMPLE] if cell is not None)
     recipe = named or (DEFAULT_SCHEME if kind == "html" else scheme_for_texts(sample))
-    selectors = checked_selectors(recipe, Selectors(content, ignore))
+    reader = recipe if kind == "html" else TEXT_SCHEME
+    selectors = checked_selectors(reader, Selectors(content, ignore))
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     labels: Sequence[Any] = range(len(cells)) if names is None else names.to_list()
     rows = read_cells(cells, urls, kind, recipe, jobs, selectors)

@@ -69,7 +69,8 @@ def fingerprint(
     check_added(kind, frame.columns, ("simhash", "reason"))
     default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
     recipe = get_scheme(default if scheme is None else scheme)
-    selectors = checked_selectors(recipe, Selectors(content, ignore))
+    reader = recipe if kind == "html" else TEXT_SCHEME
+    selectors = checked_selectors(reader, Selectors(content, ignore))
     _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
     if url_column is not None:
         _check_column(frame, url_column, ("string",))

@@ -15,7 +15,7 @@ from pgsimhash import ArgumentError, Store, connect
 from pgsimhash.batch.frames import COLUMNS, mark_duplicates
 from pgsimhash.html import Article
 from pgsimhash.schemes import Scheme, ShingleWeights, read_text
-from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME, SHORT_SCHEME, TEXT_SCHEME
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.html.made_streams import Stream
@@ -95,6 +95,8 @@ def test_pages_are_cut_by_selectors() -> None:
     )
     with pytest.raises(ArgumentError, match="takes no selectors"):
         mark_duplicates(pl.DataFrame({"text": ["a b"]}), "text", content="p")
+    with pytest.raises(ArgumentError, match="need HTML"):
+        mark_duplicates(frame, "html", scheme=DEFAULT_SCHEME, content="p")
     with pytest.raises(ArgumentError, match="selector 1"):
         mark_duplicates(frame, "html", kind="html", ignore="a + b")
 
