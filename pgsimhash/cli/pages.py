@@ -17,12 +17,12 @@ from typing import Any, Final
 import click
 
 import pgsimhash
-from pgsimhash import schemes
 from pgsimhash.analysis.wording import counted
 from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, invalid_argument
 from pgsimhash.hashing.bits import format_simhash, parse_simhash, to_base32, to_bigint
-from pgsimhash.pages.records import BITS_64, Verdict
+from pgsimhash.pages.records import BITS_64, SourcePage, Verdict
+from pgsimhash.pages.selectors import NO_SELECTORS
 from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
@@ -239,7 +239,12 @@ def find(store: pgsimhash.Store, what: str, verify: bool, **limits: Any) -> None
     else:
         simhash, signature = options.as_simhash(what), None
         if simhash is None:
-            page = _fingerprint(what, store.collection.scheme)
+            given = SourcePage(options.file_url(what) or "file:///", options.read_file(what))
+            given = store._selected(given, NO_SELECTORS, store._rules())
+            page = pgsimhash.fingerprint(
+                given.html, given.url, scheme=store.collection.scheme,
+                content=given.content, ignore=given.ignore,
+            )  # fmt: skip
             simhash, signature = page.simhash, page.signature if verify else None
         matches = store.near_pages(simhash, signature=signature, **limits)
     distance = store.collection.checked_distance(limits["distance"])
@@ -313,7 +318,9 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
     failed = False
     for name in files:
         try:
-            page = _fingerprint(name, scheme)
+            page = pgsimhash.fingerprint(
+                options.read_file(name), options.file_url(name), scheme=scheme or DEFAULT_NAME
+            )
         except PageError as error:
             failed = True
             show.message(f"{name}: {error}")
@@ -330,8 +337,3 @@ def fingerprint(files: tuple[str, ...], markdown: bool, scheme: str | None) -> N
         forms = {"bigint": str(to_bigint(page.simhash)), "base32": to_base32(page.simhash)}
         terminal.record({"file": name, **fields, **forms})
     sys.exit(failed)
-
-
-def _fingerprint(name: str, scheme: str | None) -> pgsimhash.Fingerprint:
-    recipe = schemes.get_scheme(scheme or schemes.DEFAULT_NAME)
-    return pgsimhash.fingerprint(options.read_file(name), options.file_url(name), scheme=recipe)

@@ -534,6 +534,9 @@ def test_find_takes_a_file_stdin_a_url_or_a_simhash(run: Run, dsn: str, folder: 
         assert len(whole) >= 2
         assert run("find", what, "--limit", "2").lines == whole[:2]
     assert run("find", "0x1234").code == 1
+    # A file is read as the policies say, like a stored page.
+    run("policy", "set", "*", "--ignore", "p:not(.none)")
+    run("find", wells).ends(1, "it was cut by ignore")
 
 
 def test_a_file_named_like_a_url(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
