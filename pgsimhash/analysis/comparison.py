@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nlargest
+from math import ceil, floor
 from typing import Any, Final, Literal, cast
 
 from pgsimhash.analysis.block_pairs import Block, BlockPair, aligned, blocks_of, blocks_of_text
@@ -227,8 +228,8 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
         share = containment(a.signature, b.signature)
         least = containment_min(bits, a.signature, b.signature)
         signatures = (
-            f"by their signatures, the larger page has {share:.0%} of the smaller one, and of "
-            f"copies as near as this {least:.0%} or more"
+            f"by their signatures, the larger page has {floor(100 * share)}% of the smaller one, "
+            f"and of copies as near as this {ceil(100 * least)}% or more"
             if least <= 1
             else "by the second simhashes of their signatures, they are too far from each other"
         )

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
@@ -77,6 +78,14 @@ def test_a_match_is_refused_whose_second_simhashes_are_far() -> None:
     )  # fmt: skip
     assert (found.reason, found.containment) == ("signatures_differ", 1)
     assert "second simhashes of their signatures, they are too far" in found.sentence
+
+
+def test_a_page_that_has_too_little_of_another_is_said_to_have_less_than_copies() -> None:
+    for bits, differing in itertools.product(range(9), range(8, 20)):
+        other = Side(2**bits - 1, signature=(2**differing - 1) << 8 | 100)
+        found = compared(Side(0, signature=100), other, DEFAULT_SCHEME, DEFAULT_LAYOUT, 8)
+        shares = [int(share) for share in re.findall(r"(\d+)%", found.sentence)]
+        assert found.matches or shares[0] < shares[1], found.sentence
 
 
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
