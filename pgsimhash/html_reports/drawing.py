@@ -70,7 +70,7 @@ _RUNS: Final = 20  # of a place
 _CHARS: Final = 300  # characters of a run of words
 _PLACE_CHARS: Final = 1_500  # of all runs of a place
 _URL: Final = 60  # characters of a part of a URL
-_BETWEEN: Final = "/?&=;-._"
+_NAMES: Final = re.compile(r"[/?&=;._-]|[^/?&=;._-]+")  # of a URL, and what is between them
 
 
 class Cell(NamedTuple):
@@ -212,21 +212,18 @@ def marked(url: str, other: str) -> tuple[str, str, str]:
 
     Whole names are in the middle, and long parts are shortened.
     """
-    a, b = (re.sub("^(?:https|file)://", "", readable(each)) for each in (url, other))
+    a, b = (
+        _NAMES.findall(re.sub("^(?:https|file)://", "", readable(each))) for each in (url, other)
+    )
     head = _equal(a, b)
-    while 0 < head < len(a) and a[head - 1] not in _BETWEEN and a[head] not in _BETWEEN:
-        head -= 1
-    tail = min(_equal(a[::-1], b[::-1]), len(a) - head, len(b) - head)
-    end = len(a) - tail
-    while 0 < end < len(a) and a[end] not in _BETWEEN and a[end - 1] not in _BETWEEN:
-        end += 1
-    parts = (a[:head], a[head:end], a[end:])
+    end = len(a) - min(_equal(a[::-1], b[::-1]), len(a) - head, len(b) - head)
+    parts = map("".join, (a[:head], a[head:end], a[end:]))
     before, own, behind = (without_middle(part, _URL // 2, _URL // 2) for part in parts)
     return before, own, behind
 
 
-def _equal(a: str, b: str) -> int:
-    """Return the number of equal characters at the beginning."""
+def _equal(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return the number of equal names at the beginning."""
     return sum(takewhile(bool, map(eq, a, b)))
 
 

@@ -249,6 +249,10 @@ def test_bars_are_in_proportion(store: Store) -> None:
     ("https://a.example/v2.0/x", "https://a.example/v2.1/x", ("a.example/v2.", "0", "/x")),
     ("https://a.example/print/p/x", "https://a.example/p/x", ("a.example/", "print/", "p/x")),
     ("https://a.example/storm", "https://a.example/story", ("a.example/", "storm", "")),
+    # A name that the other URL's continues is another name.
+    ("https://a.example/w/x", "https://a.example/wiki/y", ("a.example/", "w/x", "")),
+    ("https://a.example/1", "https://a.example/11", ("a.example/", "1", "")),
+    ("https://a.example/8", "https://a.example/18", ("a.example/", "8", "")),
     ("https://a.example/x", "http://a.example/x", ("", "", "a.example/x")),
     ("http://a.example/x", "https://a.example/x", ("", "http://", "a.example/x")),
     ("https://b.example/x", "https://a.example/x", ("", "b", ".example/x")),
