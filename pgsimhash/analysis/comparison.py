@@ -140,10 +140,9 @@ class Comparison(JsonRecord):
         pair = differing[0]
         changed = [piece.text.strip() for piece in (*pair.left, *pair.right) if piece.changed]
         text = shortened(max(changed, key=len) if changed else pair.blocks[0].text, 90)
-        quiet = sum(pair.is_quiet for pair in differing)
-        if self.matches and (2 * quiet >= len(differing) or self.agreement > 0.97):
+        total = max(map(sum, zip(*(pair.lost for pair in differing), strict=True)))
+        if self.matches and total < 0.05:
             but = ("block differs, but it hardly counts", "blocks differ, but they hardly count")
-            total = max(map(sum, zip(*(pair.lost for pair in differing), strict=True)))
             where = [place for place in places(differing) if place != SMALL_PRINT]
             if not (pair.is_quiet and where):
                 where.append(f"“{text}”")

@@ -118,6 +118,19 @@ def test_the_headline_and_what_two_pages_share(a: str, b: str, headline: str, su
     assert again.distance == found.distance
 
 
+def test_what_hardly_counts_is_no_large_share_of_a_vote() -> None:
+    texts = [" ".join(f"w{number}x{n}" for n in range(40)) for number in range(5)]
+    a, b = (
+        f"<nav><ul>{''.join(f'<li>{name} {n}' for n in range(9))}</ul></nav><article><p>"
+        + "<p>".join(texts[:last])
+        for name, last in (("own", 4), ("other", 5))
+    )
+    found = compare_pages(a, b, distance=12)
+    assert found.matches
+    assert sum(pair.is_quiet for pair in found.differing) == 9
+    assert "The biggest change, 18% of the vote of B: " in found.summary
+
+
 def test_shares_are_those_of_the_vote_and_each_block_is_there_once() -> None:
     names = ["tide-pools", "tide-pools-redesign", "night-train", "town-swifts", "morning-market-ja"]
     for a, b in itertools.product(names, names):
