@@ -246,11 +246,18 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
         containment=share,
         structure_distance=known_distance(a.structure, b.structure),
     )
-    if a.article is None or b.article is None:
+    # Kept Markdown has no weights: beside it, none count.
+    one, other = (
+        side.article
+        if side.article is None or a.text == b.text
+        else kept_article(side.article.markdown, side.title, scheme)
+        for side in (a, b)
+    )
+    if one is None or other is None:
         return found
-    votes = [scheme.weigh(scheme.tokenize(side.text), side) for side in (a.article, b.article)]
+    votes = [scheme.weigh(scheme.tokenize(each.text), each) for each in (one, other)]
     agreement, shared = _agreement(*votes)
-    blocks = aligned_blocks(a.article, b.article, scheme)
+    blocks = aligned_blocks(one, other, scheme)
     return replace(found, agreement=agreement, shared_words=shared, blocks=blocks)
 
 

@@ -257,6 +257,10 @@ def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store, store:
     found = compare_pages(url("tide-pools"), fetched, store=keeping)
     assert found.blocks
     assert (found.a.text, found.b.text) == ("markdown", "page")
+    # Markdown has no menus and no weights, so those of the page beside it do not count.
+    again = compare_pages(url("tide-pools"), page("tide-pools"), store=keeping)
+    assert again.agreement == pytest.approx(1)
+    assert again.differing == []
     bare = compare_pages(url("tide-pools"), 0, store=keeping)
     assert bare.blocks == ()
     assert json.loads(json.dumps(bare.as_json()))["b"]["text"] is None
