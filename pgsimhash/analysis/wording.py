@@ -16,6 +16,10 @@ _SHARES: Final = {
 }
 
 
+# Punctuation, and scripts without spaces.
+_NO_SPACE: Final = re.compile(r"[.,;:!?)\u2e80-\ua4cf\uff00-\uff60]")
+
+
 def percent(share: float) -> str:
     """Return a share in per cent: two digits, and never "0%" or "100%" of what is not."""
     if 0 < share < 0.001:
@@ -70,7 +74,7 @@ def readable(url: str) -> str:
 
 def space_before(text: str) -> str:
     """Return what is written between a run of text and the one that it follows."""
-    return "" if text.startswith((".", ",", ";", ":", "!", "?", ")")) else " "
+    return "" if _NO_SPACE.match(text) else " "
 
 
 def share_in_words(part: int, whole: int) -> str:

@@ -79,14 +79,16 @@ def report(found: Report, output: Path | None) -> None:
             (
                 host.copies,
                 host.host or "without a host",
-                ", ".join(cause.words for cause in host.causes[:2]),
+                ", ".join(
+                    cause.words for cause in host.causes[:2] if cause.copies > 0.1 * host.copies
+                ),
             )
             for host in hosts
         )
     if found.clusters:
         say(("\nbiggest clusters", "bold"), (f", of {found.all_clusters:,}", "dim"))
         print_grid((view.size, view.canonical.url) for view in found.clusters[:_HOSTS])
-    hint(f"written to {output} · for programs: --json")
+    hint(f"written to {short(str(output), line_width() - 35)} · for programs: --json")
 
 
 def _styled(runs: Iterable[tuple[str, str]]) -> Text:

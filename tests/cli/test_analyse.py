@@ -154,6 +154,22 @@ def test_on_a_terminal_the_report_is_an_answer_and_a_file_of_its_own(
     assert json.loads(done.stderr[done.stderr.index("{") :])["name"] == "default"
 
 
+def test_on_a_terminal_a_host_has_no_cause_that_few_of_its_copies_have(
+    dsn: str, tmp_path: Path
+) -> None:
+    with connect(dsn, create=True) as store:
+        for n in range(1, 25):
+            simhash = n * 0x9E37_79B9_7F4A_7C15 % 2**64
+            for url in (f"h{n}.example/", f"copies.example/{n}", f"copies.example/{n}?sid=1"):
+                if n < 6 or "sid" not in url:
+                    store.add_page(f"https://{url}", simhash)
+    done = on_a_terminal(
+        "analyse", "report", "--dsn", dsn, "-o", tmp_path / "x.html", whole=True, NO_COLOR="1"
+    )
+    assert re.search(r"^29  copies\.example  - *\r$", done.stderr, re.MULTILINE)
+    assert re.search(r"written to /\S+…\S*/x\.html · for programs: --json", done.stderr)
+
+
 def ordered(rows: Iterable[dict[str, str]]) -> list[list[tuple[str, str]]]:
     return sorted(sorted(row.items()) for row in rows)
 

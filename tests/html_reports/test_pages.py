@@ -227,6 +227,15 @@ def test_a_version_that_differs_in_its_surroundings_has_the_same_text(store: Sto
     )
 
 
+def test_runs_of_a_script_without_spaces_get_none(store: Store) -> None:
+    store.change_settings(keep_markdown=True)
+    for digest, changed in enumerate(("五", "六")):
+        text = f"今日の朝市は{changed}時に始まるので、早く起きてください。"
+        list(store.ingest_many([PageRecord(URLS[3], 1, text_digest=digest, markdown=text)]))
+    page = "".join(history_page(analysis.versions(store, URLS[3])).split("\n"))
+    assert "は<del>五</del><ins>六</ins>時" in page
+
+
 def test_bars_are_in_proportion(store: Store) -> None:
     hosts = [HostFigures(f"{n}.example", 2 * n, n, 0, 0, ()) for n in (1_250_000, 625_000, 1)]
     hosts[1] = hosts[1]._replace(causes=(Cause("/print/", 312_500),))
