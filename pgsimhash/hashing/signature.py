@@ -42,7 +42,7 @@ _SAMPLES: Final = (1 << BITS) - (1 << SIZE_BITS)
 _LEAST: Final = 0.6298  # the containment of copies; at 0.63, rounding would decide some matches
 # What each differing bit adds: of texts, of pages below this size (76), of which a feature changes
 # more bits, and of other pages.
-_OF_TEXT, _SHORT, _OF_SHORT, _OF_PAGE = 0.012, 50, 0.015, 0.018
+_OF_TEXT, _SHORT, _OF_SHORT, _OF_PAGE = 0.014, 50, 0.015, 0.018
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:
@@ -66,7 +66,7 @@ def containment_min(distance: int, a: int, b: int) -> float:
     """Return the least :func:`containment` of copies whose simhashes differ in ``distance`` bits.
 
     It is 0.63, and 0.018 for each bit in which these or the second simhashes differ: 0.015 if
-    one page is short, 0.012 for plain texts. Nothing is a copy above 1.
+    one page is short, 0.014 for plain texts. Nothing is a copy above 1.
     """
     of_a_bit = _OF_PAGE
     if a & b & PLAIN_TEXT:
