@@ -134,7 +134,7 @@ static void end_name(Names *names) {
     if (some & NAME_SHORT && names->each & NAME_WITH_SHORT) some |= NAMED_APART;
     if (some & NAME_STATE) some &= ~(uint32_t)(NAMED_APART | NAMED_BELOW);
     if (some & (NAMED_BESIDE | NAMED_FOOTER | NAMED_APART)) some &= ~(uint32_t)NAMED_NOTE;
-    names->flags |= some & (2 * NAMED_NOTE - 1);
+    names->flags |= some & (2 * NAMED_TEASER - 1);
     names->some = 0;
     names->each = ~0u;
 }

@@ -36,9 +36,9 @@ enum {
 enum {
     NAMED_BESIDE = 1 << 0, NAMED_FOOTER = 1 << 1, NAMED_HEADER = 1 << 2, NAMED_CONTENT = 1 << 3,
     NAMED_OVERLAY = 1 << 4, NAMED_HIDDEN = 1 << 5, NAMED_APART = 1 << 6, NAMED_BELOW = 1 << 7,
-    NAMED_NOTE = 1 << 8,
-    NAME_SHORT = 1 << 9, NAME_WITH_SHORT = 1 << 10, NAME_STATE = 1 << 11,
-    NAME_TOPIC = 1 << 12 /* the last four of single words only */
+    NAMED_NOTE = 1 << 8, NAMED_TEASER = 1 << 9,
+    NAME_SHORT = 1 << 10, NAME_WITH_SHORT = 1 << 11, NAME_STATE = 1 << 12,
+    NAME_TOPIC = 1 << 13 /* the last four of single words only */
 };
 /* The flags of a word, as native.py sets them. */
 enum {

@@ -76,12 +76,13 @@ static int32_t place_above(const Page *page, const Block *block) {
 
 static void show_notes(Page *page) {
     Element *elements = page->elements.data;
-    int32_t count = page->block_count, first = 0, last = 0, title = count;
+    int32_t count = page->block_count, first = 0, second = 0, last = 0, title = count;
     for (int32_t at = count - 1; at >= 0; at--) {
         const Block *block = page->blocks + at;
         if (elements[block->owner].flags & IS_H1) title = at;
         if (!page->shown[block->place]) continue;
         elements[block->owner].seen += block->words;
+        second = last ? first : at;
         first = at;
         if (at > last) last = at;
     }
@@ -108,13 +109,18 @@ static void show_notes(Page *page) {
                          block->linked <= FOOTER_LINKS * block->words;
         } else {
             bool is_title = element->flags & IS_H1;
-            bool is_text = block->words >= SENTENCE_WORDS && !element->in_frame;
-            /* The lead of an article may be in its header. */
+            /* A teaser without links between the title and the text is the lead. */
+            const Element *teaser =
+                element->names & NAMED_TEASER ? element : elements + element->parent;
+            bool is_lead = teaser->names & NAMED_TEASER && title < at && at < second &&
+                           !teaser->linked;
+            bool is_text = block->words >= SENTENCE_WORDS && (is_lead || !element->in_frame);
+            /* It may be in the header of the article. */
             if (levels[IN_ARTICLE] > 0.0 && levels[HEADER] > 0.5 && over_or_beside <= 0.5)
                 is_text = block->letters >= SENTENCE_WORDS;
             double beside = is_title ? larger(over, levels[BESIDE_TAGS]) : over_or_beside;
             is_in_text = above < block->place && at < last && (is_text || is_title) &&
-                         (first < at ? over : beside) <= 0.5;
+                         (is_lead || first < at ? over : beside) <= 0.5;
         }
         if (is_in_text) page->shown[block->place] = 1;
     }

@@ -76,7 +76,7 @@ class Named:
     """The flags of names."""
 
     BESIDE, FOOTER, HEADER, CONTENT, OVERLAY, HIDDEN, APART = (1 << bit for bit in range(7))
-    BELOW, NOTE, SHORT, WITH_SHORT, STATE, TOPIC = (1 << bit for bit in range(7, 13))
+    BELOW, NOTE, TEASER, SHORT, WITH_SHORT, STATE, TOPIC = (1 << bit for bit in range(7, 14))
 
 
 _NAMES: Final = {
@@ -149,6 +149,7 @@ _NAMES: Final = {
         " correctie rattelse oikaisu oprava helyesbites duzeltme anmerkung tips tldr role=note"
         " role=doc-notice role=doc-tip role=doc-abstract role=doc-introduction role=doc-errata"
     ),
+    Named.TEASER: "teaser",  # of another page, or the lead of this one
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".
     Named.SHORT | Named.WITH_SHORT: (
         "ad ads share shares sharing sidebar social follow sharebar socials sharedaddy addtoany"
@@ -459,7 +460,7 @@ def _flags_of_name(parts: list[str]) -> int:
         some &= ~(Named.APART | Named.BELOW)
     if some & (Named.BESIDE | Named.FOOTER | Named.APART):
         some &= ~Named.NOTE
-    return some & (2 * Named.NOTE - 1)
+    return some & (2 * Named.TEASER - 1)
 
 
 def structure_of(root: HtmlElement) -> int:

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from math import exp, log, log1p
 from typing import Final
 
-from pgsimhash.html.blocks import CELL_BLOCKS, LIST_TAGS, TITLE_TAGS, Element, Outline, words
+from pgsimhash.html.blocks import CELL_BLOCKS, LIST_TAGS, TITLE_TAGS, Element, Named, Outline, words
 from pgsimhash.html.page_words import NUMBER, WORD, TextBlock, is_framed, look_around, places_of
 
 COEFFICIENTS: Final = {
@@ -283,7 +283,7 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
     blocks = [(at, block) for at, block in enumerate(all_blocks) if block.words]
     shown = [at for at, block in blocks if block.shown] or [blocks[0][0]]
     seen = [0, *accumulate(len(block.words) * block.shown for block in all_blocks)]
-    first, last = shown[0], shown[-1]
+    first, second, last = shown[0], shown[:2][-1], shown[-1]
     titles = (at for at, block in blocks if block.element.tag == "h1")
     title = min(first, next(titles, first))
     around = all_blocks[first].element
@@ -312,9 +312,13 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
                 is_title = element.tag == "h1"
                 # A name such as "title-align-left" does not set a title aside.
                 beside = max(over, levels["beside_tags"]) if is_title else over_or_beside
-                is_free = (over if first < at else beside) <= 0.5 and above < at < last
-                is_text = not element.in_frame and count >= _SENTENCE_WORDS
-                # The lead of an article may be in its header.
+                # A teaser without links between the title and the text is the lead.
+                teaser = element if element.names.flags & Named.TEASER else element.parent
+                is_lead = teaser.names.flags & Named.TEASER and title < at < second
+                is_lead = is_lead and not teaser.linked
+                is_free = (over if is_lead or first < at else beside) <= 0.5 and above < at < last
+                is_text = count >= _SENTENCE_WORDS and (is_lead or not element.in_frame)
+                # It may be in the header of the article.
                 if levels["in_article"] and levels["header"] > 0.5 >= over_or_beside:
                     is_text = block.kinds.count(WORD) >= _SENTENCE_WORDS
                 is_in_text = is_free and (is_text or is_title)

@@ -339,6 +339,16 @@ def test_sentences_within_an_article_are_shown(box: str) -> None:
     assert NOTE in read_article(story(between=box.format(NOTE))).text
 
 
+@pytest.mark.parametrize("name", ["teaser-text", "c-article__teaser"])
+def test_the_lead_of_an_article_may_be_its_teaser(name: str) -> None:
+    box = f"<div class={name}><p>{{}}</p></div>"
+    for lead in (box, f"<p class={name}>{{}}</p>"):
+        assert NOTE in read_article(story(before=lead.format(NOTE))).text
+    for other in (f"<a href=/>Boats</a><p>{NOTE}", "The story of a piano"):
+        assert other[-9:] not in read_article(story(before=box.format(other))).text
+    assert NOTE not in read_article(story(behind=box.format(NOTE))).text
+
+
 @pytest.mark.parametrize("quotation", [
     "<blockquote class=pullquote><p>{}</p></blockquote>",
     "<blockquote><p>{}</p><ul><li>Row!</ul></blockquote>",
