@@ -4,6 +4,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import takewhile
+from operator import eq
 from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.analysis.wording import counted
@@ -25,8 +27,9 @@ _QUIET: Final = 0.12  # a block below this share of the largest weight hardly vo
 _ALIKE: Final = 0.4  # Dice's coefficient of the words of a changed block
 _AHEAD: Final = 20
 _TEXT: Final = 20_000  # characters of a block's text
-_WORDS_MAX: Final = 2_000  # with more, a changed block is another one
+_WORDS_MAX: Final = 2_000  # with more, what is between the equal ends of a block has changed
 _CONTEXT: Final = 3  # equal words on each side of changed ones
+_MORE: Final = ("more blocks",)  # the tokens of what is on both pages and beyond the limit
 
 _PLACES: Final[dict[Place, tuple[Container[str], int]]] = {
     "menu": (("nav", "menu"), 0),
@@ -180,13 +183,11 @@ def blocks_of(article: Article, weigh: BlockWeights) -> list[Block]:
     words = words_of(article)
     loudest = max((block.weight for block in words.blocks), default=1.0) or 1.0
     shares, texts = vote_shares(words, weigh), words.texts()
-    return _bounded(
-        [
-            Block(text[:_TEXT], len(own), block.weight / loudest, share, _place(block), own)
-            for text, block, share in zip(texts, words.blocks, shares, strict=True)
-            for own in [tuple(block.words)]
-        ]
-    )
+    return [
+        Block(text[:_TEXT], len(own), block.weight / loudest, share, _place(block), own)
+        for text, block, share in zip(texts, words.blocks, shares, strict=True)
+        for own in [tuple(block.words)]
+    ]
 
 
 def blocks_of_text(text: str) -> list[Block]:
@@ -194,28 +195,40 @@ def blocks_of_text(text: str) -> list[Block]:
     lines = [line for line in map(str.strip, text[:CHARS_MAX].splitlines()) if line]
     words = [_words(line) for line in lines]
     whole = sum(map(len, words)) or 1
-    return _bounded(
-        [
-            Block(line[:_TEXT], len(own), 1.0, len(own) / whole, "text", own)
-            for line, own in zip(lines, words, strict=True)
-        ]
-    )
+    return [
+        Block(line[:_TEXT], len(own), 1.0, len(own) / whole, "text", own)
+        for line, own in zip(lines, words, strict=True)
+    ]
+
+
+def equal_start(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return the number of equal words at the beginning."""
+    return sum(takewhile(bool, map(eq, a, b)))
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.rstrip() for word in _WORD.findall(text))
 
 
-def _bounded(blocks: list[Block]) -> list[Block]:
-    """Return the blocks with the largest shares, and the others as one."""
+def _bounded(blocks: Sequence[Block], known: Container[tuple[str, ...]]) -> Sequence[Block]:
+    """Return the blocks with the largest shares, and the others as two: known ones, and not."""
     if len(blocks) <= BLOCKS_MAX:
         return blocks
     order = sorted(range(len(blocks)), key=lambda at: -blocks[at].share)
-    kept, others = sorted(order[: BLOCKS_MAX - 1]), [blocks[at] for at in order[BLOCKS_MAX - 1 :]]
-    text = counted(len(others), "more block")
-    words, share = sum(block.words for block in others), sum(block.share for block in others)
-    rest = Block(text, words, max(block.weight for block in others), share, "text", (text,))
-    return [*(blocks[at] for at in kept), rest]
+    bounded = [blocks[at] for at in sorted(order[: BLOCKS_MAX - 2])]
+    for is_known in (True, False):
+        own = [
+            block
+            for at in order[BLOCKS_MAX - 2 :]
+            if ((block := blocks[at]).tokens in known) is is_known
+        ]
+        if own:
+            words, share = sum(block.words for block in own), sum(block.share for block in own)
+            tokens = _MORE if is_known else (repr(own[0].tokens),)
+            weight = max(block.weight for block in own)
+            text = counted(len(own), "more block")
+            bounded.append(Block(text, words, weight, share, "text", tokens))
+    return bounded
 
 
 def _place(block: TextBlock) -> Place:
@@ -231,7 +244,8 @@ def _place(block: TextBlock) -> Place:
 
 def aligned(a: Sequence[Block], b: Sequence[Block]) -> Iterator[BlockPair]:
     """Yield the blocks of both pages in one order: equal ones side by side, alike ones paired."""
-    known_a, known_b = ({block.tokens for block in blocks} for blocks in (a, b))
+    known_a, known_b = ({_MORE, *(block.tokens for block in blocks)} for blocks in (a, b))
+    a, b = _bounded(a, known_b), _bounded(b, known_a)
 
     def only_a(block: Block) -> BlockPair:
         return BlockPair("moved" if block.tokens in known_b else "only_a", a=block)
@@ -279,9 +293,18 @@ def _paired(a: Block, b: Block) -> BlockPair:
     if a.tokens == b.tokens:
         return BlockPair("same", a, b)
     before, after = _WORD.findall(a.text), _WORD.findall(b.text)
-    if len(before) > _WORDS_MAX or len(after) > _WORDS_MAX:
-        return BlockPair("changed", a, b, (Piece(a.text, True),), (Piece(b.text, True),))
-    runs = SequenceMatcher(None, _words(a.text), _words(b.text)).get_opcodes()
+    one, other = _words(a.text), _words(b.text)
+    if max(len(one), len(other)) > _WORDS_MAX:
+        head = equal_start(one, other)
+        tail = min(equal_start(one[::-1], other[::-1]), len(one) - head, len(other) - head)
+
+        def pieces(words: list[str]) -> tuple[Piece, ...]:
+            end = len(words) - tail
+            parts = ("".join(words[:head]), "".join(words[head:end]), "".join(words[end:]))
+            return tuple(Piece(text, at == 1) for at, text in enumerate(parts) if text)
+
+        return BlockPair("changed", a, b, pieces(before), pieces(after))
+    runs = SequenceMatcher(None, one, other).get_opcodes()
     left = tuple(Piece("".join(before[i:j]), tag != "equal") for tag, i, j, *_ in runs if i < j)
     right = tuple(Piece("".join(after[i:j]), tag != "equal") for tag, *_, i, j in runs if i < j)
     return BlockPair("changed", a, b, left, right)

@@ -6,12 +6,11 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, groupby, takewhile, zip_longest
+from itertools import accumulate, chain, groupby, zip_longest
 from math import comb
-from operator import eq
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pgsimhash.analysis.block_pairs import BlockPair
+from pgsimhash.analysis.block_pairs import BlockPair, equal_start
 from pgsimhash.analysis.skyline import bars, larger_share, places
 from pgsimhash.analysis.wording import (
     counted,
@@ -215,16 +214,11 @@ def marked(url: str, other: str) -> tuple[str, str, str]:
     a, b = (
         _NAMES.findall(re.sub("^(?:https|file)://", "", readable(each))) for each in (url, other)
     )
-    head = _equal(a, b)
-    end = len(a) - min(_equal(a[::-1], b[::-1]), len(a) - head, len(b) - head)
+    head = equal_start(a, b)
+    end = len(a) - min(equal_start(a[::-1], b[::-1]), len(a) - head, len(b) - head)
     parts = map("".join, (a[:head], a[head:end], a[end:]))
     before, own, behind = (without_middle(part, _URL // 2, _URL // 2) for part in parts)
     return before, own, behind
-
-
-def _equal(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return the number of equal names at the beginning."""
-    return sum(takewhile(bool, map(eq, a, b)))
 
 
 def example(cause: Cause) -> tuple[str, str]:

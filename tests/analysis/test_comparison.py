@@ -193,6 +193,31 @@ def test_a_large_page_is_compared_by_its_loudest_blocks(html: str) -> None:
     assert all(len(block.text) <= 20_000 and not block.tokens for block in blocks)
 
 
+def test_blocks_beyond_the_limit_are_on_both_pages_only_if_they_are() -> None:
+    def text(name: str, last: int = 700) -> str:
+        long = [" ".join(f"w{n}x{m}" for m in range(9)) for n in range(1_000)]
+        return "\n".join([*long, *(f"{name} {n}" for n in range(last))])
+
+    whole = sum(block.words for block in blocks_of_text(text("one")))
+    for other, share in (
+        (text("two"), 1_400 / whole),
+        (text("one", 701), 2 / (whole + 2)),
+        (text("one", 300), 800 / whole),
+    ):
+        found = pairs_of(text("one"), other)
+        assert len(found) < BLOCKS_MAX + 10
+        lost = [sum(each) for each in zip(*(pair.lost for pair in found), strict=True)]
+        assert max(lost) == pytest.approx(share)
+
+
+def test_of_a_long_block_only_what_lies_between_equal_words_is_changed() -> None:
+    long = " ".join(f"w{n}" for n in range(3_000))
+    (pair,) = pairs_of(long, long.replace("w5 ", "x5 ").replace("w9 ", "x9 y9 "))
+    assert pair.runs()[1:3] == [("w5 w6 w7 w8 w9", "gone"), ("x5 w6 w7 w8 x9 y9", "new")]
+    assert max(pair.lost) < 0.01
+    assert "".join(piece.text for piece in pair.left) == long
+
+
 def test_schemes_without_weighted_blocks_compare_paragraphs() -> None:
     a, b = ("\n".join([*PARAGRAPHS, line]) for line in ("The end.", "To be continued."))
     found = compare_pages(a, b, scheme="pgsimhash-blog-words-1")
@@ -362,7 +387,7 @@ def test_texts_are_aligned_by_paragraphs(
 
 
 def test_long_and_hostile_texts_are_aligned_within_bounds() -> None:
-    assert len(pairs_of("a\n" * 3000, "")) == BLOCKS_MAX
+    assert len(pairs_of("a\n" * 3000, "")) == BLOCKS_MAX - 1
     (pair,) = pairs_of("a " * CHARS_MAX, "b")[:1]
     assert len(pair.blocks[0].text) <= 20_000
     rng = random.Random(1)
