@@ -17,7 +17,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import urldefrag
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from pgsimhash.errors import PgsimhashError, StoreError, invalid_argument
 from pgsimhash.pages.policies import checked_settings
@@ -237,11 +237,16 @@ class PgsimhashSpiderMiddleware(_Component):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        self._arrived = WeakSet[Response]()
         crawler.signals.connect(self._release_rest, signal=signals.spider_idle)
 
     def _release_rest(self) -> None:
         """Request other URLs of pages that never arrive: a callback or middleware took them."""
         self._release(*self._store.in_flight.urls)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Note the response; another middleware may give it to the errback of its request alone."""
+        self._arrived.add(response)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -250,7 +255,8 @@ class PgsimhashSpiderMiddleware(_Component):
 
         A generator starts after its page got the verdict; without FOLLOW it does not start at all.
         """
-        verdict = await self._verdict_about(response)
+        is_arrived = response in self._arrived
+        verdict = await self._verdict_about(response) if is_arrived else None
         drops = verdict is not None and self._drops(verdict)
         if drops:
             self._count("dropped")

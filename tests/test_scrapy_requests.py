@@ -454,3 +454,17 @@ def test_a_page_that_never_arrives_frees_its_address(site: Site, dsn: str) -> No
     made = site.crawl(dsn, "/page", *urls, *shorts, CONCURRENT_REQUESTS=1, **refusal)
     assert [path.partition("?")[0] for path in made.paths] == ["/page", "/story"]
     assert (len(made.asked), made.counted["skipped"]) == (4, 5)
+
+
+class Guard:
+    """A spider middleware that refuses all stories."""
+
+    def process_spider_input(self, response: Response) -> None:
+        if "story" in response.url:
+            raise IgnoreRequest
+
+
+def test_a_page_that_another_middleware_refuses_is_not_known(site: Site, dsn: str) -> None:
+    guard = {"SPIDER_MIDDLEWARES": {"tests.test_scrapy_requests.Guard": 543}}
+    assert site.crawl(dsn, "/story", "/a", **guard).paths == ["/a"]
+    assert site.crawl(dsn, "/story", "/a").paths == ["/story"]
