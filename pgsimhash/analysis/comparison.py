@@ -226,11 +226,12 @@ def compared(a: Side, b: Side, scheme: Scheme, layout: Layout, limit: int) -> Co
     if a.signature is not None and b.signature is not None:
         share = containment(a.signature, b.signature)
         least = containment_min(bits, a.signature, b.signature)
-        signatures = (
-            f"by their signatures, the larger page has {floor(100 * share)}% of the smaller one, "
+        second = hamming_distance(a.signature >> BITS, b.signature >> BITS)
+        signatures = f"their second simhashes differ in {second} of {BITS} bits, and " + (
+            f"by their signatures the larger page has {floor(100 * share)}% of the smaller one, "
             f"and of copies as near as this {ceil(100 * least)}% or more"
             if least <= 1
-            else "by the second simhashes of their signatures, they are too far from each other"
+            else "together that is too many for a copy"
         )
     reason, sentence = _decision(bits, limit, agreed, signatures, layout)
     found = Comparison(

@@ -71,13 +71,21 @@ def test_the_reason_and_the_distance_of_a_match(
     assert words.get(bits, "") in found.headline
 
 
-def test_a_match_is_refused_whose_second_simhashes_are_far() -> None:
-    found = compared(
-        Side(0, signature=100), Side(255, signature=2**90 - 2**64 + 100), DEFAULT_SCHEME,
-        DEFAULT_LAYOUT, 8,
-    )  # fmt: skip
-    assert (found.reason, found.containment) == ("signatures_differ", 1)
-    assert "second simhashes of their signatures, they are too far" in found.sentence
+@pytest.mark.parametrize(("second", "low", "because_of"), [
+    (16, 100, "in 16 of 64 bits, and together that is too many for a copy: no match"),
+    # 94.3% is not the 94.5% of copies.
+    (13, 0b111 << 8 | 20, "in 13 of 64 bits, and by their signatures the larger page has 94% of "
+     "the smaller one, and of copies as near as this 95% or more: no match"),
+])  # fmt: skip
+def test_the_sentence_says_how_far_the_second_simhashes_are(
+    second: int, low: int, because_of: str
+) -> None:
+    a, b = Side(0, signature=low & 255), Side(255, signature=(2**second - 1) << 64 | low)
+    found = compared(a, b, DEFAULT_SCHEME, DEFAULT_LAYOUT, 8)
+    assert found.reason == "signatures_differ"
+    assert f"But their second simhashes differ {because_of}" in found.sentence
+    nearer = compared(a, b, DEFAULT_SCHEME, DEFAULT_LAYOUT, 7).sentence
+    assert "nor at a larger distance: their second simhashes differ in" in nearer
 
 
 def test_a_page_that_has_too_little_of_another_is_said_to_have_less_than_copies() -> None:
