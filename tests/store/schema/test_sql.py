@@ -309,9 +309,11 @@ def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str, collation: 
 
 def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
     """The constants in sql/simhash.sql must equal those of pgsimhash/hashing/signature.py."""
-    sampled = [(2**bits - 1) << shift for bits in range(0, 121, 3) for shift in (8, 128 - bits)]
-    signatures = [None, *(bits % 2**128 | size for bits in sampled for size in (45, 122, 172, 250))]
-    cases = list(product(range(DISTANCE_MAX + 1), signatures, (None, 0, 5, 48, 255, 2**128 - 1)))
+    # Differing bits begin in the second simhash, in the last samples, or in the first one.
+    parts = product(range(0, 121, 2), (0, 1, 4))
+    sampled = [(2**bits - 1) << max(8, 64 - bits * part // 4) for bits, part in parts]
+    signatures = [None, *(bits % 2**128 | size for bits in sampled for size in (49, 122, 172, 250))]
+    cases = list(product(range(DISTANCE_MAX + 1), signatures, (None, 0, 5, 50, 255, 2**128 - 1)))
     columns = zip(*((d, *to_halves(a), *to_halves(b)) for d, a, b in cases), strict=True)
     answers = run_sql(
         dsn,
