@@ -25,6 +25,9 @@ CHARS_MAX: Final = 100_000
 
 _QUIET: Final = 0.12  # a block below this share of the largest weight hardly votes
 _ALIKE: Final = 0.4  # Dice's coefficient of the words of a changed block
+_MOVED: Final = 0.6  # likewise, of one that is elsewhere, and has as many words:
+_MOVED_WORDS: Final = 8
+_MOVED_MAX: Final = 10_000  # pairs of them that are compared
 _AHEAD: Final = 20
 _TEXT: Final = 20_000  # characters of a block's text
 _WORDS_MAX: Final = 2_000  # with more, what is between the equal ends of a block has changed
@@ -74,9 +77,9 @@ class Block(NamedTuple):
 class BlockPair(NamedTuple):
     """A block of each page, or of one.
 
-    ``same`` blocks have the same words, ``moved`` ones too, but in another order of blocks.
-    ``changed`` ones share words; ``left`` and ``right`` are the texts in pieces then. On an HTML
-    page, different blocks of both pages stand side by side, ``apart``.
+    ``same`` blocks have the same words, ``moved`` ones are elsewhere on the other page.
+    ``changed`` ones share words; ``left`` and ``right`` are the texts in pieces then, as of
+    ``moved`` ones that changed. On an HTML page, different blocks stand side by side, ``apart``.
     """
 
     kind: Kind
@@ -100,13 +103,18 @@ class BlockPair(NamedTuple):
         """Whether no block of it votes much."""
         return all(block.is_quiet for block in self.blocks)
 
+    @property
+    def is_equal(self) -> bool:
+        """Whether the other page has all words of it."""
+        return self.kind in ("same", "moved") and not (self.left or self.right)
+
     def unshared(self, block: Block) -> float:
         """Return which share of one of its blocks, 0 to 1, the other page does not have."""
-        if self.kind in ("same", "moved"):
+        if self.is_equal:
             return 0.0
         pieces = self.left if block is self.a else self.right
         whole = sum(len(piece.text) for piece in pieces)
-        if self.kind != "changed" or not whole:
+        if not whole:
             return 1.0
         return sum(len(piece.text) for piece in pieces if piece.changed) / whole
 
@@ -126,7 +134,7 @@ class BlockPair(NamedTuple):
 
         Of ``same`` text there are three words next to a change.
         """
-        if self.kind != "changed":
+        if not (self.left or self.right):
             return [(self.blocks[0].text, "gone" if self.b is None else "new")]
         runs: list[tuple[str, str]] = []
         rest = list(self.right)
@@ -138,7 +146,9 @@ class BlockPair(NamedTuple):
             if not piece.changed:
                 runs.append((_shortened(piece.text, first=not runs), "same"))
                 del rest[:1]
-        runs += [(piece.text.strip(), "new") for piece in rest]
+        for piece in rest:
+            same = _shortened(piece.text, first=not runs), "same"
+            runs.append((piece.text.strip(), "new") if piece.changed else same)
         return [run for run in runs if run[0]]
 
     def as_json(self) -> dict[str, Any]:
@@ -268,9 +278,7 @@ def aligned(a: Sequence[Block], b: Sequence[Block]) -> Iterator[BlockPair]:
         for block in own:
             words = set(block.tokens)
             ahead = enumerate(sets[start : start + _AHEAD], start)
-            shares = {
-                at: 2 * len(words & set_) / (len(words) + len(set_) or 1) for at, set_ in ahead
-            }
+            shares = {at: _alike(words, set_) for at, set_ in ahead}
             at = max(shares, key=shares.__getitem__, default=start)
             if shares.get(at, 0.0) >= _ALIKE:
                 yield from map(only_b, others[start:at])
@@ -280,12 +288,41 @@ def aligned(a: Sequence[Block], b: Sequence[Block]) -> Iterator[BlockPair]:
                 yield only_a(block)
         yield from map(only_b, others[start:])
 
-    before_a = before_b = 0
-    for at, other in _anchors(a, b):
-        yield from between(a[before_a:at], b[before_b:other])
-        yield BlockPair("same", a[at], b[other])
-        before_a, before_b = at + 1, other + 1
-    yield from between(a[before_a:], b[before_b:])
+    def in_order() -> Iterator[BlockPair]:
+        before_a = before_b = 0
+        for at, other in _anchors(a, b):
+            yield from between(a[before_a:at], b[before_b:other])
+            yield BlockPair("same", a[at], b[other])
+            before_a, before_b = at + 1, other + 1
+        yield from between(a[before_a:], b[before_b:])
+
+    yield from _moved(list(in_order()))
+
+
+def _alike(words: set[str], others: set[str]) -> float:
+    return 2 * len(words & others) / (len(words) + len(others) or 1)
+
+
+def _moved(pairs: list[BlockPair]) -> list[BlockPair]:
+    """Return the pairs; of blocks that one page has, alike ones become moved ones that changed."""
+    alone = {
+        at: (pair.kind, set(pair.blocks[0].tokens))
+        for at, pair in enumerate(pairs)
+        if pair.kind.startswith("only") and pair.words >= _MOVED_WORDS
+    }
+    own, others = ([at for at in alone if alone[at][0] == kind] for kind in ("only_a", "only_b"))
+    if len(own) * len(others) > _MOVED_MAX:
+        return pairs
+    for at in own:
+        shares = {other: _alike(alone[at][1], alone[other][1]) for other in others}
+        best = max(shares, key=shares.__getitem__, default=at)
+        a, b = pairs[at].a, pairs[best].b
+        if a is not None and b is not None and shares[best] >= _MOVED:
+            others.remove(best)
+            both = _paired(a, b)
+            pairs[at] = BlockPair("moved", a=a, left=both.left)
+            pairs[best] = BlockPair("moved", b=b, right=both.right)
+    return pairs
 
 
 def _paired(a: Block, b: Block) -> BlockPair:

@@ -96,13 +96,13 @@ class Fold(NamedTuple):
 def cells(row: BlockPair) -> list[Cell | None]:
     """Return the two blocks of a row as they are shown; long texts without their middle."""
 
-    def cell(name: str, block: Block | None, pieces: Iterable[Piece]) -> Cell | None:
+    def cell(name: str, block: Block | None, pieces: Sequence[Piece]) -> Cell | None:
         if block is None:
             return None
         is_alone = row.kind in ("only_a", "only_b", "apart")
         note = "In both, elsewhere:" if row.kind == "moved" else ""
         texts = [(shortened(block.text, 600), False)]
-        if row.kind == "changed":
+        if pieces:
             texts = [
                 (text if changed else without_middle(text, _END, _END, " … "), changed)
                 for text, changed in pieces

@@ -24,7 +24,7 @@ from pgsimhash.analysis.block_pairs import (
     blocks_of_text,
     vote_shares,
 )
-from pgsimhash.analysis.changes import Change, judge
+from pgsimhash.analysis.changes import Change, changed_words, judge
 from pgsimhash.analysis.comparison import Side, compared
 from pgsimhash.analysis.skyline import bars
 from pgsimhash.errors import ArgumentError, NotFoundError, PageError
@@ -224,6 +224,37 @@ def test_of_a_long_block_only_what_lies_between_equal_words_is_changed() -> None
     assert pair.runs()[1:3] == [("w5 w6 w7 w8 w9", "gone"), ("x5 w6 w7 w8 x9 y9", "new")]
     assert max(pair.lost) < 0.01
     assert "".join(piece.text for piece in pair.left) == long
+
+
+def test_a_block_that_moved_and_changed_has_only_changed_where_it_did() -> None:
+    lines = [f"In place {n} they spoke of {n * 7} {PARAGRAPHS[n]}" for n in range(6)]
+    edited = lines[5].replace("spoke", "sang")
+    before, after = "\n".join(lines), "\n".join([edited, *lines[:5]])
+    found = pairs_of(before, after)
+    assert [pair.kind for pair in found] == ["moved", *["same"] * 5, "moved"]
+    assert 0 < sum(pair.difference for pair in found) < 0.04
+    runs = [
+        [
+            ("In place 5 they", "same"),
+            ("sang", "new"),
+            ("of 35 Paragraph … things at length.", "same"),
+        ],
+        [
+            ("In place 5 they", "same"),
+            ("spoke", "gone"),
+            ("of 35 Paragraph … things at length.", "same"),
+        ],
+    ]
+    assert [pair.runs() for pair in (found[0], found[-1])] == runs
+    assert sorted(changed_words(before, after) or ()) == sorted(runs)
+    scheme = "pgsimhash-blog-words-1"
+    pages = (text.replace("\n", "<p>") for text in (before, after))
+    assert "“spoke”" in compare_pages(*pages, scheme=scheme).summary
+    # Half of the words make no block the same.
+    half = " ".join(f"a{n}" for n in range(10))
+    one, other = (f"{half} {' '.join(f'{name}{n}' for n in range(10))}" for name in "bc")
+    kinds = [pair.kind for pair in pairs_of(f"{one}\nlast", f"last\n{other}")]
+    assert kinds == ["only_a", "same", "only_b"]
 
 
 def test_schemes_without_weighted_blocks_compare_paragraphs() -> None:
