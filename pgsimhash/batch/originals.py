@@ -1,7 +1,7 @@
 """Find the original of each row of a column of texts or pages, in memory."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from threading import Lock
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.hashing.bits import check_distance
+from pgsimhash.hashing.bits import BITS, check_distance
 from pgsimhash.hashing.signature import confirmations
 from pgsimhash.runtime.threads import in_threads
 from pgsimhash.schemes.registry import SHORT_SCHEME, TEXT_SCHEME, Scheme
@@ -42,10 +42,13 @@ def find_originals(
 ) -> list[Original | None]:
     """Return the original of each row, or None: the nearest earlier one, of several the first.
 
-    The default distance is above that of collections, where a search costs more.
+    The default distance of texts is above that of collections, where a search costs more, and it
+    suffices that the second simhashes of two signatures are within it.
     """
+    of_texts = {TEXT_SCHEME.name: 12, SHORT_SCHEME.name: 11}.get(scheme.name)
+    by_seconds = verify and distance is None and of_texts is not None
     if distance is None:
-        distance = {TEXT_SCHEME.name: 12, SHORT_SCHEME.name: 11}.get(scheme.name, scheme.distance)
+        distance = of_texts or scheme.distance
     numbers: dict[str | tuple[int, int | None], int] = {}
     firsts: list[int] = []  # the first row of each distinct text or pair of simhash and signature
     of_rows: list[int | None] = []
@@ -54,7 +57,8 @@ def find_originals(
         of_rows.append(numbers.setdefault(key, len(firsts)) if key else None)
         if of_rows[-1] == len(firsts):
             firsts.append(row)
-    nearest = _nearest([cells[row] for row in firsts], distance, jobs, verify).tolist()
+    distinct = [cells[row] for row in firsts]
+    nearest = _nearest(distinct, distance, jobs, verify, by_seconds).tolist()
     originals: list[Original | None] = []
     for row, number in enumerate(of_rows):
         best = _NONE if number is None else nearest[number]
@@ -70,42 +74,61 @@ def find_originals(
     return originals
 
 
-def _nearest(cells: Sequence[Cell], limit: int, jobs: int, verify: bool) -> NDArray[np.int64]:
+def _nearest(
+    cells: Sequence[Cell], limit: int, jobs: int, verify: bool, by_seconds: bool
+) -> NDArray[np.int64]:
     """Return for each cell the nearest earlier one: its distance, and its place in the low bits."""
-    places = np.array([at for at, cell in enumerate(cells) if cell.simhash is not None], np.intp)
-    values = (cell.simhash for cell in cells if cell.simhash is not None)
-    simhashes = np.fromiter(values, np.uint64, len(places))
-    places = places[np.argsort(simhashes, kind="stable")]
-    known, begins, counts = np.unique(np.sort(simhashes), return_index=True, return_counts=True)
-    layout = layout_for(check_distance(limit, DISTANCE_MAX), len(known))
+    # Simhashes; and second ones, of signatures.
+    columns = [[cell.simhash for cell in cells]]
+    if by_seconds:
+        columns.append([cell.signature and cell.signature >> BITS for cell in cells])
+    simhashes = np.array([simhash or 0 for simhash in columns[0]], np.uint64)
     confirmed = confirmations([cell.signature for cell in cells])
     nearest = np.full(len(cells), _NONE)
     lock = Lock()
 
+    def keep(ones: NDArray[np.intp], others: NDArray[np.intp]) -> None:
+        earlier, later = np.minimum(ones, others), np.maximum(ones, others)
+        bits = np.bitwise_count(simhashes[earlier] ^ simhashes[later]).astype(np.int64)
+        matches = earlier < later
+        if verify:
+            matches &= confirmed(earlier, later, bits)
+        keys = bits[matches] << _PLACE_BITS | earlier[matches]
+        with lock:
+            np.minimum.at(nearest, later[matches], keys)
+
+    for column in columns:
+        _search(column, check_distance(limit, DISTANCE_MAX), jobs, keep)
+    return nearest
+
+
+def _search(
+    column: Sequence[int | None],
+    limit: int,
+    jobs: int,
+    keep: Callable[[NDArray[np.intp], NDArray[np.intp]], None],
+) -> None:
+    """Pass the places of near and equal simhashes to ``keep``, in threads."""
+    places = np.array([at for at, simhash in enumerate(column) if simhash is not None], np.intp)
+    simhashes = np.array([column[at] for at in places.tolist()], np.uint64)
+    places = places[np.argsort(simhashes, kind="stable")]
+    known, begins, counts = np.unique(np.sort(simhashes), return_index=True, return_counts=True)
+    layout = layout_for(limit, len(known))
+
     def search(blocks: Iterable[Pairs]) -> None:
-        for low, high, differing in blocks:
+        for low, high, _ in blocks:
             lows, highs = np.searchsorted(known, low), np.searchsorted(known, high)
-            distances = differing.astype(np.int64)
             # One cell of each lower simhash at a time: many cells may have the same simhash.
             for nth in range(counts[lows].max(initial=0)):
                 left = counts[lows] > nth
-                lows, highs, distances = lows[left], highs[left], distances[left]
+                lows, highs = lows[left], highs[left]
                 sizes = counts[highs]
                 inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
                 others = places[np.repeat(begins[highs], sizes) + inside]
-                ones = np.repeat(places[begins[lows] + nth], sizes)
-                bits = np.repeat(distances, sizes)
-                earlier, later = np.minimum(ones, others), np.maximum(ones, others)
-                matches = earlier < later
-                if verify:
-                    matches &= confirmed(earlier, later, bits)
-                keys = bits[matches] << _PLACE_BITS | earlier[matches]
-                with lock:
-                    np.minimum.at(nearest, later[matches], keys)
+                keep(np.repeat(places[begins[lows] + nth], sizes), others)
 
     several = known[counts > 1]
     same = [Pairs(several, several, np.zeros(len(several), np.uint8))]
     # In blocks, for of one template nearly all texts may be pairs.
     near = (in_blocks(pairs_by(each, layout, known, limit)) for each in layout.permutations)
     deque(in_threads(search, chain([same], near), jobs), maxlen=0)
-    return nearest

@@ -13,9 +13,12 @@ import pytest
 
 from pgsimhash import ArgumentError, Store, connect
 from pgsimhash.batch.frames import COLUMNS, mark_duplicates
+from pgsimhash.batch.originals import find_originals
+from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
 from pgsimhash.schemes import Scheme, ShingleWeights, read_text
 from pgsimhash.schemes.registry import DEFAULT_SCHEME, SHORT_SCHEME, TEXT_SCHEME
+from pgsimhash.schemes.texts import Cell
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
 from tests.html.made_streams import Stream
@@ -229,6 +232,27 @@ def test_different_texts_of_one_simhash_are_verified() -> None:
     for verify, originals in ((True, [None, None, 1, 0, None]), (False, [None, 0, 0, 0, None])):
         marked = marked_texts(texts, scheme=scheme, verify=verify)
         assert marked["duplicate_of"].to_list() == originals
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_texts_are_near_by_default_if_one_of_both_simhashes_is(jobs: int) -> None:
+    votes = [TEXT_SCHEME.vote(read_text(text)) for text in made_texts(400)]
+    nearest: list[tuple[int, int] | None] = []
+    for own in votes:
+        found = []
+        for row, other in enumerate(votes[: len(nearest)]):
+            bits = (own.simhash ^ other.simhash).bit_count()
+            second = ((own.signature ^ other.signature) >> 64).bit_count()
+            if min(bits, second) <= 12 and verified(bits, own.signature, other.signature):
+                found.append((bits, row))
+        nearest.append(min(found, default=None))
+    assert sum(one is not None and one[0] > 12 for one in nearest) > 2
+    cells = [Cell(vote.simhash, vote.signature) for vote in votes]
+    originals = find_originals(cells, TEXT_SCHEME, jobs=jobs)
+    assert [one and (one.distance, one.row) for one in originals] == nearest
+    for options in ({"distance": 12}, {"verify": False}):
+        originals = find_originals(cells, TEXT_SCHEME, jobs=jobs, **options)
+        assert max(one.distance for one in originals if one) <= 12
 
 
 TEXTS = {"text": ["a b", "c d"]}
