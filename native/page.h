@@ -263,6 +263,8 @@ void find_kinds(Page *page);
 Status look_around(Page *page, Arena *arena);
 Status find_levels(Page *page, const Tables *tables, Arena *arena);
 Status weigh(Page *page, const Tables *tables);
+/* The number of the nearest element around one that has more words, or 0. */
+int32_t larger_around(const Element *elements, const Element *element);
 /* Find the blocks of each element, which are consecutive, and the nearest one around with more. */
 void find_blocks_of_elements(Page *page);
 bool show_whole_elements(Page *page, Arena *arena);

@@ -57,7 +57,7 @@ static Status find_siblings(Page *page, Arena *arena) {
 /* ---- _inherit() ---- */
 
 /* The nearest element around one that has more words, or the page. */
-static int32_t larger_around(const Element *elements, const Element *element) {
+int32_t larger_around(const Element *elements, const Element *element) {
     int32_t around = element->parent;
     while (around && elements[around].words == element->words) around = elements[around].parent;
     return around;

@@ -10,7 +10,8 @@
 #define SHOWN_LINKS 0.25   /* nor those below this that are links */
 #define LINKS 0.5          /* with a larger share of its words in links, a block is of links */
 #define FOOTER_LINKS 0.2   /* with a larger share, a sentence in a footer names categories */
-#define SENTENCE_WORDS 8.0 /* a block of this many words between shown blocks is a sentence */
+#define SENTENCE_WORDS 8.0 /* a block of this many words between shown blocks is a sentence, a */
+#define REMARK_WORDS 4.0   /* plain one in an element of which most is shown a remark */
 #define BYLINE_WORDS 15    /* between a title and its text */
 #define ITEM_WORDS 5       /* of the title of an item */
 
@@ -92,7 +93,10 @@ static void show_notes(Page *page) {
     int32_t above = place_above(page, page->blocks + first);
     for (int32_t at = 0; at < count; at++) {
         const Block *block = page->blocks + at;
-        const Element *element = elements + block->owner, *around = elements + element->note;
+        const Element *element = elements + block->owner;
+        const Element *around =
+            elements + (element->note ? element->note : larger_around(elements, element));
+        bool is_mostly = around->seen > LINKS * (around->words - around->linked);
         const double *levels = element->levels;
         if (block->is_apart || block->has_notice || block->has_privacy ||
             block->linked > LINKS * block->words)
@@ -101,8 +105,7 @@ static void show_notes(Page *page) {
         double over_or_beside = larger(over, larger(levels[BESIDE_NAMES], levels[BESIDE_TAGS]));
         bool is_in_text;
         if (element->note) {
-            double most = LINKS * (around->words - around->linked);
-            is_in_text = (title < at && at < last) || (element->note > 1 && around->seen > most);
+            is_in_text = (title < at && at < last) || (element->note > 1 && is_mostly);
         } else if (levels[IN_ARTICLE] > 0.0 &&
                    larger(levels[FOOTER_NAMES], levels[FOOTER_TAG]) > 0.5) {
             is_in_text = first < at && block->letters >= SENTENCE_WORDS && over_or_beside <= 0.5 &&
@@ -115,7 +118,10 @@ static void show_notes(Page *page) {
             bool is_lead = teaser->names & NAMED_TEASER && title < at && at < second &&
                            !teaser->linked;
             bool is_text = block->words >= SENTENCE_WORDS && (is_lead || !element->in_frame);
-            /* It may be in the header of the article. */
+            if (is_mostly && block->words >= REMARK_WORDS && block->words < SENTENCE_WORDS)
+                is_text = block->letters == block->words && block->linked == 0.0 &&
+                          block->legal == 0.0 && !element->in_frame;
+            /* The lead may be in the header of the article, too. */
             if (levels[IN_ARTICLE] > 0.0 && levels[HEADER] > 0.5 && over_or_beside <= 0.5)
                 is_text = block->letters >= SENTENCE_WORDS;
             double beside = is_title ? larger(over, levels[BESIDE_TAGS]) : over_or_beside;

@@ -331,10 +331,10 @@ def _place_of_note(element: Element) -> int:
     is_aside = element.tag == "aside" and not flags
     if not (is_note or is_aside) or max(around.levels[name] for name in _SIDES) > 0.5:
         return 0
-    return max(_larger(element).place, 1) if is_note else 1
+    return max(larger_around(element).place, 1) if is_note else 1
 
 
-def _larger(element: Element) -> Element:
+def larger_around(element: Element) -> Element:
     """Return the nearest element around one that has more words, or the page."""
     around = element.parent
     while around.place and around.words == element.words:
@@ -367,7 +367,7 @@ def _levels(element: Element, page: Element, before: int) -> dict[str, float]:
             "in_article": float(tag == "article"),
         }
     if flags & Named.APART:
-        here = 1.0 / (1.0 + (20.0 / max(_larger(element).prose, 1)) ** 4)
+        here = 1.0 / (1.0 + (20.0 / max(larger_around(element).prose, 1)) ** 4)
         if flags & Named.BELOW:
             # Below an article, or much less text than the rest of the page.
             inside = element.words - element.linked

@@ -12,7 +12,15 @@ from math import exp, log, log1p
 from typing import Final
 
 from pgsimhash.html.blocks import CELL_BLOCKS, LIST_TAGS, TITLE_TAGS, Element, Named, Outline, words
-from pgsimhash.html.page_words import NUMBER, WORD, TextBlock, is_framed, look_around, places_of
+from pgsimhash.html.page_words import (
+    NUMBER,
+    WORD,
+    TextBlock,
+    is_framed,
+    larger_around,
+    look_around,
+    places_of,
+)
 
 COEFFICIENTS: Final = {
     # Names and tags of the elements around.
@@ -87,7 +95,9 @@ LEGAL_WORDS: Final = words(
 )
 PRIVACY_WORDS: Final = words("cookie cookies gdpr dsgvo rgpd")
 _FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names categories
-_SENTENCE_WORDS: Final = 8  # a block of this many words between shown blocks is a sentence
+# A block of this many words between shown blocks is a sentence, a plain one in an element of which
+# most is shown a remark.
+_SENTENCE_WORDS, _REMARK_WORDS = 8, 4
 _BYLINE_WORDS, _ITEM_WORDS = 15, 5  # between a title and its text; of the title of an item
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
 _WHOLE_TAGS: Final = LIST_TAGS | words("blockquote figure pre table")
@@ -296,10 +306,10 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
             continue
         if not PRIVACY_WORDS.isdisjoint(block.words):
             continue
+        around = elements[element.note] if element.note else larger_around(element)
+        own = seen[around.stop] - seen[around.start]
+        is_mostly = own > _LINKS * (around.words - around.linked)
         if element.note:
-            around = elements[element.note]
-            own = seen[around.stop] - seen[around.start]
-            is_mostly = own > _LINKS * (around.words - around.linked)
             is_in_text = title < at < last or (around.place > 1 and is_mostly)
         else:
             levels = element.levels
@@ -318,7 +328,11 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
                 is_lead = is_lead and not teaser.linked
                 is_free = (over if is_lead or first < at else beside) <= 0.5 and above < at < last
                 is_text = count >= _SENTENCE_WORDS and (is_lead or not element.in_frame)
-                # It may be in the header of the article.
+                if is_mostly and _REMARK_WORDS <= count < _SENTENCE_WORDS:
+                    is_plain = block.kinds.count(WORD) == count and not block.linked
+                    is_text = is_plain and LEGAL_WORDS.isdisjoint(block.words)
+                    is_text = is_text and not element.in_frame
+                # The lead may be in the header of the article, too.
                 if levels["in_article"] and levels["header"] > 0.5 >= over_or_beside:
                     is_text = block.kinds.count(WORD) >= _SENTENCE_WORDS
                 is_in_text = is_free and (is_text or is_title)

@@ -361,6 +361,21 @@ def test_quotations_in_a_text_are_shown_whole(quotation: str) -> None:
     assert "She said so" not in read_article(f"<aside>{part}</aside>{story()}").text
 
 
+@pytest.mark.parametrize("remark", ["Bring your own tea.", "水曜日は休業します。"])
+def test_remarks_of_a_few_words_between_paragraphs_are_shown(remark: str) -> None:
+    box = "<div class=x7><p>{}</p></div>"
+    for part in (box, "<table><tr><td>{}</table>", "<figure><p>{}</p></figure>"):
+        assert remark in read_article(story(between=part.format(remark))).text
+    for other in (
+        "12 minutes to read",
+        "Tea",
+        f"<b>{remark}</b> <a>Go</a>",
+        "Advertisement: go on",
+    ):
+        text = read_article(story(between=box.format(other))).text
+        assert other[:2] not in text
+
+
 @pytest.mark.parametrize("tag", ["main", "article"])
 def test_sentences_above_the_title_in_main_and_articles_are_shown(tag: str) -> None:
     def page(above: str) -> str:
