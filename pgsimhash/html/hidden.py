@@ -38,13 +38,13 @@ _TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
 _CLICKED: Final = (*_TOGGLES, "onclick")
 _FOLDS: Final = re.compile(r"accordion|collapsible|faq(?<=\bfaq)")
 _OPENERS: Final = etree.XPath(
-    "descendant::*[@aria-controls or @data-target or @data-bs-target or @onclick"
+    "descendant::*[@aria-controls or @data-target or @data-bs-target or @data-tab or @onclick"
     " or starts-with(@href, '#') or starts-with(@href, 'javascript:')]"
 )
 # The values of these attributes, one by one, in a tenth of the time.
 _REFERENCES: Final = [
     etree.XPath(f"descendant::*/@{name}", smart_strings=False)
-    for name in ("href", "aria-controls", "data-target", "data-bs-target", "onclick")
+    for name in ("href", "aria-controls", "data-target", "data-bs-target", "data-tab", "onclick")
 ]
 _HERE: Final = ("#", "javascript:")
 # Titles of what they open are shown with it.
@@ -52,7 +52,7 @@ _RETAGGED: Final = {"a": "span", **dict.fromkeys(("b", "button", "div", "p", "st
 _TITLED: Final = TITLE_TAGS | {"th"}  # a button in a header sorts its column
 _FOLD_TITLES: Final = TITLE_TAGS | words("b button div p span strong")
 _TABS: Final = re.compile(
-    r"\btab(?:s|bed)?[-_]{0,2}(?:pane|panel|content|body|block|box|item|section)", re.IGNORECASE
+    r"\btab(?:s|bed)?[-_]{0,2}(?:pane|panel|content|body|block|box|item|section|\d)", re.IGNORECASE
 )
 _POPUPS: Final = re.compile(r"pop-?up|modal|dialog|overlay|tool-?tip|lightbox|fancybox|menu")
 _STRINGS: Final = re.compile(r"['\"]#?([\w:.-]+)['\"]")  # in a script
@@ -89,7 +89,7 @@ def open_hidden(root: HtmlElement, hidden: Iterable[HtmlElement]) -> bool:
         if part.get("role") == "tabpanel"
         or (
             words >= (_FOLD_WORDS if part.get("id") in mentioned else _HIDDEN_WORDS)
-            and _TABS.search(part.get("class", ""))
+            and _TABS.search(f"{part.get('class')} {part.get('id')}")
         )
         or part.get("id") in asked
         or part in folds
@@ -140,7 +140,7 @@ def _prose_words(part: HtmlElement) -> int:
 
 def _controlled(opener: HtmlElement) -> Iterator[str]:
     """Yield the ids that an element names as those of what it opens."""
-    for key in ("aria-controls", "data-target", "data-bs-target", "href"):
+    for key in ("aria-controls", "data-target", "data-bs-target", "data-tab", "href"):
         yield from opener.get(key, "").replace("#", " ").split()
     yield from _STRINGS.findall(f"{opener.get('onclick')} {opener.get('href')}")
 

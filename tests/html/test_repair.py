@@ -296,20 +296,22 @@ def test_several_hidden_parts_are_opened_at_once(parts: str) -> None:
     assert SENTENCES[6] not in text_of(STORY * 3 + parts.format(slides))
 
 
-@pytest.mark.parametrize("name", ["tabs-item", "tabbed-block", "tab__box", "tab-section"])
+@pytest.mark.parametrize("name", ["tabs-item", "tabbed-block", "tab__box", "tab-section", "tab2"])
 def test_panels_of_tabs_are_text(name: str) -> None:
     labels = "<div><span>Care</span><span>Size</span></div>"
-    panels = "".join(
-        f"<div class='{name}'{' hidden' * n}>{SENTENCES[n]} {SENTENCES[n + 2]}</div>"
-        for n in (0, 1)
-    )
-    assert SENTENCES[1] in text_of(f"<main>{STORY.swapcase()}{labels}{panels}</main>")
+    for key in ("class", "id"):
+        panels = "".join(
+            f"<div {key}='{name}'{' hidden' * n}>{SENTENCES[n]} {SENTENCES[n + 2]}</div>"
+            for n in (0, 1)
+        )
+        assert SENTENCES[1] in text_of(f"<main>{STORY.swapcase()}{labels}{panels}</main>")
     # Less text, if buttons name them.
-    buttons = "".join(f"<button onclick=\"show(event, 'p{n}')\">Care</button>" for n in (0, 1))
     panels = "".join(
         f"<div id=p{n} class='{name}' hidden><p>{SENTENCES[n]}</p></div>" for n in (0, 1)
     )
-    assert SENTENCES[1] in text_of(f"<main>{STORY.swapcase()}{buttons}{panels}</main>")
+    for names in ("onclick=\"show(event, 'p{}')\"", "data-tab=p{}"):
+        buttons = "".join(f"<button {names.format(n)}>Care</button>" for n in (0, 1))
+        assert SENTENCES[1] in text_of(f"<main>{STORY.swapcase()}{buttons}{panels}</main>")
 
 
 @pytest.mark.parametrize("hidden", [
