@@ -103,16 +103,11 @@ class BlockPair(NamedTuple):
         """Whether no block of it votes much."""
         return all(block.is_quiet for block in self.blocks)
 
-    @property
-    def is_equal(self) -> bool:
-        """Whether the other page has all words of it."""
-        return self.kind in ("same", "moved") and not (self.left or self.right)
-
     def unshared(self, block: Block) -> float:
         """Return which share of one of its blocks, 0 to 1, the other page does not have."""
-        if self.is_equal:
-            return 0.0
         pieces = self.left if block is self.a else self.right
+        if self.kind in ("same", "moved") and not pieces:
+            return 0.0
         whole = sum(len(piece.text) for piece in pieces)
         if not whole:
             return 1.0

@@ -159,7 +159,7 @@ def changed_words(before: str | None, after: str | None) -> list[list[tuple[str,
     if before is None or after is None:
         return None
     pairs = aligned(*(blocks_of_text(_unmarked(text)) for text in (before, after)))
-    places = [pair.runs() for pair in pairs if not pair.is_equal]
+    places = [pair.runs() for pair in pairs if pair.difference]
 
     def size(runs: list[tuple[str, str]]) -> tuple[bool, int]:
         # Changed words in their context say more than whole paragraphs.

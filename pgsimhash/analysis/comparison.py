@@ -108,7 +108,9 @@ class Comparison(JsonRecord):
     @property
     def differing(self) -> list[BlockPair]:
         """The blocks that are not on both pages, the largest differences first."""
-        differing = [pair for pair in self.blocks if not pair.is_equal]
+        differing = [
+            pair for pair in self.blocks if pair.kind not in ("same", "moved") or pair.difference
+        ]
         return sorted(differing, key=lambda pair: -pair.difference)
 
     @property
