@@ -61,8 +61,8 @@ def dedup(
             and ``distance`` from its original, for each row that has a near-duplicate.
         text: the column with the texts.
         id_column: the column whose values name the rows; by default they are numbered from 0.
-        distance: the largest number of differing bits, 0 to 12; by default 12, and 11 for short
-            texts.
+        distance: the largest number of differing bits, 0 to 12, by default as in
+            :func:`~pgsimhash.batch.frames.mark_duplicates`.
         jobs: the number of threads.
         progress: is called with how much was read and how much there is, in rows or bytes.
     """

@@ -1,4 +1,4 @@
-"""Verification of matches: 128 bits that estimate how much of a page another page has.
+"""Verification of matches: a second simhash, and how much of a page another page has.
 
 A simhash compares the directions of two feature vectors by 64 samples, so pages can be near by
 chance. The upper 64 bits of a signature are a second simhash, of other hashes of the same features.
