@@ -225,7 +225,7 @@ def pairs(store: pgsimhash.Store, distance: int | None, as_csv: bool) -> None:
     others, and is paired at distance 0 with the other pages that have it.
     """
     columns = ("a", "b", "distance", "a_title", "b_title", "a_simhash", "b_simhash")
-    with show.progress_bar("pairs", pages=False) as progress:
+    with show.progress_bar("pairs", "%") as progress:
         found = analysis.page_pairs(store, distance, progress=progress)
         terminal.rows(found, terminal.PAIRS, csv=columns if as_csv else None)
 
@@ -246,7 +246,7 @@ def clusters(
     """
     if save + bool(parquet) + as_csv > 1:
         raise click.UsageError("give one of --save, --parquet and --csv")
-    with show.progress_bar("clusters", pages=False) as progress:
+    with show.progress_bar("clusters", "%") as progress:
         if save:
             count = store.save_clusters(**grouping, progress=progress)
             show.message(f"{count:,} clusters saved")

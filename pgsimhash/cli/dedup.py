@@ -48,7 +48,7 @@ def dedup(
 
     if clusters is not None and clusters.resolve() == output.resolve():
         raise invalid_argument(f"{output} is written twice; write the clusters to another file")
-    with show.progress_bar("reading", pages=False) as progress:
+    with show.progress_bar("reading", "%") as progress:
         jobs = jobs or usable_cores()
         outcome = write_kept(file, output, clusters, jobs=jobs, progress=progress, **settings)
     if show.for_people():

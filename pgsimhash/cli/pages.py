@@ -27,7 +27,7 @@ from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, count_pages
+from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, count_bytes, count_pages
 from pgsimhash.sources.page import Skipped
 
 _LABEL_MAX: Final = 200
@@ -84,6 +84,8 @@ def ingest(
     Skips files that are stored and were not modified since, so run it again after Ctrl-C.
     """
     total = count_pages(paths)
+    size = count_bytes(paths) if total is None else None
+    done = people.Ingested()
     stdin = options.stdin_bytes() if "-" in paths else None
     if stdin is not None:
         # A separate file object: Python aborts if the process ends while a thread waits for stdin.
@@ -107,6 +109,7 @@ def ingest(
             stdin=stdin,
             skipped=skipped,
             on_skipped=_print_skipped if list_skipped else no_progress,
+            on_read=done.add_bytes,
             jobs=options.choose_jobs(jobs, total),
             page_memory=None if page_memory is None else page_memory * 10**6,
             **settings,
@@ -118,7 +121,7 @@ def ingest(
             written = write_verdicts(parquet, verdicts)
         # If printing fails, the progress of the files is recorded before the store is closed.
         with closing(verdicts), closing(written):
-            code = _print_verdicts(written, total, skipped)
+            code = _print_verdicts(written, done, total, size, skipped)
     if skipped:
         kinds = (f"{kind} ({count:,})" for kind, count in skipped.items())
         hint = "; a file named .html is always read" if OTHER_FILES in skipped else ""
@@ -194,19 +197,28 @@ def _lines_of_stdin_too(urls: Iterable[str]) -> Iterator[str]:
             yield url
 
 
-def _print_verdicts(verdicts: Iterable[Verdict], total: int | None, skipped: Counter[str]) -> int:
+def _print_verdicts(
+    verdicts: Iterable[Verdict],
+    done: people.Ingested,
+    total: int | None,
+    size: int | None,
+    skipped: Counter[str],
+) -> int:
     """Print a JSON line for each verdict, or for people the counts alone; return the exit code.
 
+    The bar shows pages of ``total``, and bytes of archives of ``size`` if that is known instead.
     Files that are ``skipped`` count as done.
     """
-    done = people.Ingested()
     for_people = show.for_people()
-    with show.progress_bar("ingest") as progress:
+    with show.progress_bar("ingest", "bytes" if size else "pages") as progress:
         for number, verdict in enumerate(verdicts, start=1):
             done.add(verdict)
             if not for_people:
                 show.json_line(verdict.as_json())
-            progress(number + skipped[FILES_BEFORE], total)
+            if size:
+                progress(done.bytes_read, size)
+            else:
+                progress(number + skipped[FILES_BEFORE], total)
     known = skipped[FILES_BEFORE] + skipped[RECORDS_BEFORE] > 0
     if done.counts:
         done.show()

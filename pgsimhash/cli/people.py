@@ -157,6 +157,11 @@ class Ingested:
         self._reasons: Counter[str] = Counter()
         self._notes: dict[str, tuple[int, str]] = {}
         self._started = time.monotonic()
+        self.bytes_read = 0
+
+    def add_bytes(self, size: int) -> None:
+        """Count bytes of archives."""
+        self.bytes_read += size
 
     def add(self, verdict: Verdict) -> None:
         """Count a verdict."""

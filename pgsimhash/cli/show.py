@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -126,12 +126,12 @@ def console(*, stdout: bool = False) -> Console:
 
 @contextmanager
 def progress_bar(
-    name: str, *, pages: bool = True, prints: bool = False
+    name: str, unit: Literal["pages", "bytes", "%"] = "pages", *, prints: bool = False
 ) -> Iterator[Callable[[int, int | None], None]]:
     """Yield a function that receives the number of finished items and the total, for a bar.
 
-    Items other than ``pages`` are shown in per cent. ``prints`` says whether the command prints
-    data meanwhile for people too: if the terminal shows the data, its lines are the progress.
+    ``prints`` says whether the command prints data meanwhile for people too: if the terminal shows
+    the data, its lines are the progress.
     """
     terminal = console()
     if not terminal.is_terminal or (sys.stdout.isatty() and (prints or not for_people())):
@@ -139,8 +139,12 @@ def progress_bar(
         return
     from rich import progress as bars
 
-    counted = [bars.MofNCompleteColumn(), "pages"] if pages else [bars.TaskProgressColumn()]
-    columns = (name, bars.BarColumn(), *counted, bars.TimeRemainingColumn())
+    counted = {
+        "pages": (bars.MofNCompleteColumn(), "pages"),
+        "bytes": (bars.DownloadColumn(),),
+        "%": (bars.TaskProgressColumn(),),
+    }
+    columns = (name, bars.BarColumn(), *counted[unit], bars.TimeRemainingColumn())
     # stdout is data, so Rich must not redirect it above the bar.
     with bars.Progress(
         *columns,
@@ -153,8 +157,9 @@ def progress_bar(
 
         def update(done: int, total: int | None) -> None:
             progress.update(task, completed=done, total=total)
-            if done == total:
-                progress.stop()  # before the answer is printed
+            # Before the answer is printed; bytes are read ahead of the pages.
+            if done == total and unit != "bytes":
+                progress.stop()
 
         yield update
 

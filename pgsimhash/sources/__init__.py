@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from itertools import chain
 from mimetypes import MimeTypes
+from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -141,6 +142,15 @@ def count_pages(paths: Iterable[str | Path]) -> int | None:
     return total
 
 
+def count_bytes(paths: Iterable[str | Path]) -> int | None:
+    """Return the size of the files with many pages, or None if one of them is stdin."""
+    files = find_files(paths, Reading(MAX_BYTES, Counter(), texts=False))
+    found = [file for file in files if isinstance(file, Path)]
+    if _STDIN in map(str, found):
+        return None
+    return sum(file.stat().st_size for file in found if not is_page_name(file.name))
+
+
 def find_files(paths: Iterable[str | Path], reading: Reading) -> Iterator[Path | PageFailure]:
     """Yield the files that :func:`read_pages` reads, in its order; ``-`` stays as it is.
 
@@ -176,7 +186,12 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
             # Imported here, because each may need a library of its own.
             read = getattr(import_module(f"{__name__}.{module}"), function)
             with path.open("rb") as file:
-                yield from read(file, shown(path), reading)
+                at = 0
+                for item in read(file, shown(path), reading):
+                    yield item
+                    reading.on_read(file.tell() - at)
+                    at = file.tell()
+                reading.on_read(file.seek(0, SEEK_END) - at)
     except (OSError, PageError) as error:
         yield failure(shown(path), error)
 

@@ -56,6 +56,7 @@ class Reading(NamedTuple):
     on_skipped: OnSkipped = no_progress
     base_url: str | None = None  # of the files in these folders
     folders: tuple[Path, ...] = ()
+    on_read: Callable[[int], None] = no_progress  # bytes of a file of many pages
 
     def url_of(self, path: Path) -> str:
         """Return the URL of an HTML file, as ``wget -r -nH`` names it, else its ``file:`` URL."""

@@ -109,6 +109,8 @@ class Files:
         source = shown(path)
         if file is not None and file.last_record is None:
             self._reading.skip(FILES_BEFORE, source)
+            if not is_page_name(path.name):
+                self._reading.on_read(file.size)
             return
         pages, is_numbered = read_file(path, self._reading, self._stdin), True
         if str(path) == "-":

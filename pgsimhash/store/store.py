@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -392,6 +392,7 @@ class Store(Maintenance):
         stdin: BinaryIO | None = None,
         skipped: Counter[str] | None = None,
         on_skipped: OnSkipped = no_progress,
+        on_read: Callable[[int], None] = no_progress,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
         page_seconds: float | None = None,
@@ -414,6 +415,8 @@ class Store(Maintenance):
             stdin: the stream for ``-``, instead of the process's.
             skipped: counts, by kind, what is stored or is not a page.
             on_skipped: receives each of these.
+            on_read: receives the numbers of bytes of archives and other files with many pages
+                that were read or skipped.
             jobs: this and the other arguments are those of :meth:`ingest_many`.
             max_bytes: see there.
             page_seconds: see there.
@@ -428,7 +431,7 @@ class Store(Maintenance):
         paths = list(paths)
         folders = folders_at(base_url, paths)
         counts = Counter[str]() if skipped is None else skipped
-        reading = Reading(max_bytes, counts, texts, on_skipped, base_url, folders)
+        reading = Reading(max_bytes, counts, texts, on_skipped, base_url, folders, on_read)
         files = Files(self._session, self._ingest.see, reread, reading, stdin)
         verdicts = self.ingest_many(
             files.read(paths),

@@ -211,6 +211,14 @@ def test_on_a_terminal_there_is_a_bar_and_a_summary(folder: Path, dsn: str) -> N
     assert len(done.lines) == 4
 
 
+def test_on_a_terminal_the_bar_of_an_archive_shows_its_bytes(tmp_path: Path, dsn: str) -> None:
+    archive = tmp_path / "a.warc"
+    archive.write_bytes(b"".join(record(url=f"https://a.example/{n}") for n in range(5000)))
+    size = f"{archive.stat().st_size / 1e6:.1f}"
+    on_a_terminal("ingest", archive, "--dsn", dsn).ends(0, f"{size}/{size} MB")
+    on_a_terminal("ingest", archive, "--dsn", dsn).ends(0, "already stored")
+
+
 PEOPLE = {
     "ingest PAGES": "4 pages in",
     "ingest PAGES --reread": "· 3 unchanged - 1 too short",

@@ -1,6 +1,7 @@
 """``ingest_files`` skips what is stored, and nothing else."""
 
 import asyncio
+import gzip
 import io
 import json
 import os
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgsimhash import Store, connect, connect_async
-from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN
+from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN, count_bytes
 from pgsimhash.sources.page import Skipped
 from tests.database import end_others, run_sql
 from tests.sources.content import ZSTD, record
@@ -218,6 +219,32 @@ def test_an_archive_that_selectors_cut_short_is_read_again(store: Store, tmp_pat
     read = list(store.ingest_files([archive], ignore="p"))
     assert {verdict.reason for verdict in read} == {"cut_short"}
     assert ingested(store, archive) == (["new"] * 3, Counter())
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.warc.gz", "a.wacz", "a.parquet"])
+def test_the_bytes_of_archives_are_counted_when_they_are_read_or_skipped(
+    store: Store, folder: Path, name: str
+) -> None:
+    archive = folder / name
+    if name.endswith("parquet"):
+        urls = [f"https://a.example/{number}" for number in range(9)]
+        pq.write_table(pa.table({"url": urls, "html": [*map(html, range(9))]}), archive)
+    elif ".jsonl" in name:
+        lines(archive, *map(html, range(9)))
+        if name.endswith("gz"):
+            archive.write_bytes(gzip.compress(archive.read_bytes()))
+    else:
+        packed = b"".join(record(url=f"http://a.example/{n}") for n in range(9))
+        archive.write_bytes(packed)
+        if name.endswith("wacz"):
+            with zipfile.ZipFile(archive, "w") as file:
+                file.writestr("archive/data.warc.gz", packed)
+    assert count_bytes([folder]) == archive.stat().st_size
+    for pages in (12, 0):
+        read = list[int]()
+        assert len(list(store.ingest_files([folder], on_read=read.append))) == pages
+        assert sum(read) == archive.stat().st_size
+    assert count_bytes(["-", folder]) is None
 
 
 def test_a_stopped_job_continues_within_an_archive(
