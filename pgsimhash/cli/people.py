@@ -61,10 +61,10 @@ def comparison(found: Comparison, output: Path | None) -> None:
         say(("\nwhat differs", "bold"), (", and its share of the vote", "dim"))
         lines = [_styled(pair.runs()) for pair in largest]
         for line in lines:
-            line.truncate(2 * (line_width() - 12), overflow="ellipsis")
+            line.truncate((1 + (len(lines) == 1)) * (line_width() - 12), overflow="ellipsis")
         shares = (percent(pair.difference) for pair in largest)
         print_grid(zip(shares, lines, strict=True), wrap=True)
-    say("\n" + found.sentence)
+    say(found.sentence)
     hint("as a page, block by block: -o why.html · for programs: --json", output)
 
 
@@ -288,8 +288,8 @@ def crawls(found: CrawlComparison, outcomes: Outcomes, output: Path | None) -> N
     say((", ".join(words), "bold"))
     say((f"{crawl_in_words(found.earlier)} → {crawl_in_words(found.later)}", "dim"))
     shown = {kind: pages for kind, (_, pages) in outcomes.items() if kind in _OUTCOMES}
-    most = EXAMPLES if len(shown) <= EXAMPLES else EXAMPLES - 1
     for kind, pages in shown.items():
+        most = min(EXAMPLES, max(EXAMPLES + 2 - len(shown), 1 + (kind == "changed")))
         sign, style = _OUTCOMES[kind]
         say((f"{sign} {kind}", f"bold {style}"))
         for change in pages[:most]:

@@ -82,7 +82,7 @@ def test_explain_shows_the_skyline_and_what_differs(
         assert done.code == 0
         lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in done.stderr.splitlines()]
         assert max(map(len, lines)) <= 80
-        assert len(lines) <= 24
+        assert len(lines) <= 20
         shown[name] = " ".join(" ".join(lines).split())
     found = compare_pages(*(page.read_bytes() for page in sides))
     for text in shown.values():
@@ -382,12 +382,12 @@ def test_crawls_are_json_lines_a_table_a_screen_or_a_page(
 
 
 def screen(*arguments: str | Path, **variables: str) -> list[str]:
-    """What a command shows on a terminal of 80 columns and 24 lines, without its colours."""
+    """What a command shows on a terminal of 80 columns, in 20 lines without its colours."""
     done = on_a_terminal(*arguments, whole=True, **variables)
     assert done.code == 0, done.stderr
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in done.stderr.splitlines()]
     assert max(map(len, lines)) <= 80
-    assert len(lines) <= 24
+    assert len(lines) <= 20
     return lines
 
 
