@@ -146,8 +146,9 @@ _NAMES: Final = {
         " nachtrag ingress chapo chapeau encadre avertissement rectificatif aviso nota advertencia"
         " correccion entradilla sommario occhiello rettifica avviso admonitionblock hatnote ambox"
         " retraction addendum disclosure footnote footnotes correcao sprostowanie rectificatie"
-        " correctie rattelse oikaisu oprava helyesbites duzeltme anmerkung tips tldr role=note"
-        " role=doc-notice role=doc-tip role=doc-abstract role=doc-introduction role=doc-errata"
+        " correctie rattelse oikaisu oprava helyesbites duzeltme anmerkung tldr deprecated"
+        " versionadded versionchanged versionremoved role=note role=doc-notice role=doc-tip"
+        " role=doc-abstract role=doc-introduction role=doc-errata"
     ),
     Named.TEASER: "teaser",  # of another page, or the lead of this one
     # Such parts if all words of a class or id are listed here: "ad-slot", but not "ad-title".

@@ -321,6 +321,7 @@ def story(before: str = "", between: str = "", behind: str = "", title: str = "T
     "<p class=sub_title>{}</p>", "<div class=admonitionblock>{}</div>",
     "<table class='plain ambox'><tr><td>{}</table>", "<div class=disclosure><p>{}</p></div>",
     "<div class=post-addendum>{}</div>", "<div class=footnotes><ol><li>{}</ol></div>",
+    "<div class=versionadded><p>{}</p></div>", "<div class='x deprecated'><p>{}</p></div>",
     "<div class=correcao><p>{}</p></div>", "<div class='c-sprostowanie'><p>{}</p></div>",
 ])  # fmt: skip
 def test_notes_of_an_article_are_shown_wherever_they_are(box: str) -> None:
