@@ -12,6 +12,7 @@
 #define FOOTER_LINKS 0.2   /* with a larger share, a sentence in a footer names categories */
 #define SENTENCE_WORDS 8.0 /* a block of this many words between shown blocks is a sentence, a */
 #define REMARK_WORDS 4.0   /* plain one in an element of which most is shown a remark */
+#define QUESTION_WORDS 3.0 /* a shown title of this many words has an answer */
 #define BYLINE_WORDS 15    /* between a title and its text */
 #define ITEM_WORDS 5       /* of the title of an item */
 
@@ -75,6 +76,15 @@ static int32_t place_above(const Page *page, const Block *block) {
     return around ? elements[around].start - 1 : block->place;
 }
 
+static bool is_answer_of(const Element *elements, const Block *block, const Block *title) {
+    const Element *element = elements + title->owner, *around = elements + element->parent;
+    uint32_t tag = element->flags & IS_TITLE ? element->flags : around->flags;
+    return tag & IS_TITLE && !(tag & IS_H1) && title->words >= QUESTION_WORDS &&
+           title->linked == 0.0 && holds(elements, around->parent, block->owner) &&
+           block->letters + block->numbers == block->words &&
+           !(elements[block->owner].flags & IS_TITLE);
+}
+
 static void show_notes(Page *page) {
     Element *elements = page->elements.data;
     int32_t count = page->block_count, first = 0, second = 0, last = 0, title = count;
@@ -118,14 +128,17 @@ static void show_notes(Page *page) {
             bool is_lead = teaser->names & NAMED_TEASER && title < at && at < second &&
                            !teaser->linked;
             bool is_text = block->words >= SENTENCE_WORDS && (is_lead || !element->in_frame);
-            if (is_mostly && block->words >= REMARK_WORDS && block->words < SENTENCE_WORDS)
-                is_text = block->letters == block->words && block->linked == 0.0 &&
+            bool is_short = block->words < SENTENCE_WORDS;
+            bool is_answer = is_short && at && page->shown[block[-1].place] &&
+                             is_answer_of(elements, block, block - 1);
+            if (is_answer || (is_mostly && block->words >= REMARK_WORDS && is_short))
+                is_text = (is_answer || block->letters == block->words) && block->linked == 0.0 &&
                           block->legal == 0.0 && !element->in_frame;
             /* The lead may be in the header of the article, too. */
             if (levels[IN_ARTICLE] > 0.0 && levels[HEADER] > 0.5 && over_or_beside <= 0.5)
                 is_text = block->letters >= SENTENCE_WORDS;
             double beside = is_title ? larger(over, levels[BESIDE_TAGS]) : over_or_beside;
-            is_in_text = above < block->place && at < last && (is_text || is_title) &&
+            is_in_text = above < block->place && (at < last || is_answer) && (is_text || is_title) &&
                          (is_lead || first < at ? over : beside) <= 0.5;
         }
         if (is_in_text) page->shown[block->place] = 1;

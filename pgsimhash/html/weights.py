@@ -98,6 +98,7 @@ _FOOTER_LINKS: Final = 0.2  # with a larger share, a sentence in a footer names 
 # A block of this many words between shown blocks is a sentence, a plain one in an element of which
 # most is shown a remark.
 _SENTENCE_WORDS, _REMARK_WORDS = 8, 4
+_QUESTION_WORDS: Final = 3  # a shown title of this many words has an answer
 _BYLINE_WORDS, _ITEM_WORDS = 15, 5  # between a title and its text; of the title of an item
 _BOILERPLATE: Final = ("beside_names", "beside_tags", "footer_names", "footer_tag")
 _WHOLE_TAGS: Final = LIST_TAGS | words("blockquote figure pre table")
@@ -300,7 +301,7 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
     while around.place and around.tag not in ("main", "article"):
         around = around.parent
     above = around.start - 1 if around.place else first
-    for at, block in blocks:
+    for (_, before), (at, block) in pairwise([blocks[0], *blocks]):
         element, count = block.element, len(block.words)
         if block.is_apart or block.has_notice or block.linked > _LINKS * count:
             continue
@@ -326,17 +327,28 @@ def _show_notes(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
                 teaser = element if element.names.flags & Named.TEASER else element.parent
                 is_lead = teaser.names.flags & Named.TEASER and title < at < second
                 is_lead = is_lead and not teaser.linked
-                is_free = (over if is_lead or first < at else beside) <= 0.5 and above < at < last
+                is_free = (over if is_lead or first < at else beside) <= 0.5 and above < at
                 is_text = count >= _SENTENCE_WORDS and (is_lead or not element.in_frame)
-                if is_mostly and _REMARK_WORDS <= count < _SENTENCE_WORDS:
-                    is_plain = block.kinds.count(WORD) == count and not block.linked
-                    is_text = is_plain and LEGAL_WORDS.isdisjoint(block.words)
-                    is_text = is_text and not element.in_frame
+                is_answer = count < _SENTENCE_WORDS and _is_answer(block, before)
+                if is_answer or (is_mostly and _REMARK_WORDS <= count < _SENTENCE_WORDS):
+                    is_plain = is_answer or block.kinds.count(WORD) == count
+                    is_plain = is_plain and LEGAL_WORDS.isdisjoint(block.words)
+                    is_text = is_plain and not block.linked and not element.in_frame
                 # The lead may be in the header of the article, too.
                 if levels["in_article"] and levels["header"] > 0.5 >= over_or_beside:
                     is_text = block.kinds.count(WORD) >= _SENTENCE_WORDS
-                is_in_text = is_free and (is_text or is_title)
+                is_in_text = is_free and (at < last or is_answer) and (is_text or is_title)
         block.shown = block.shown or is_in_text
+
+
+def _is_answer(block: TextBlock, title: TextBlock) -> bool:
+    """Return whether a block without dates is directly behind a shown title of some words."""
+    element, around = title.element, title.element.parent
+    tag = element.tag if element.tag in TITLE_TAGS else around.tag
+    is_title = tag in TITLE_TAGS and tag != "h1" and len(title.words) >= _QUESTION_WORDS
+    is_title = is_title and title.shown and not title.linked and around.parent.holds(block.element)
+    is_plain = block.kinds.count(WORD) + block.kinds.count(NUMBER) == len(block.words)
+    return is_title and is_plain and block.element.tag not in TITLE_TAGS
 
 
 def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) -> None:

@@ -377,6 +377,23 @@ def test_remarks_of_a_few_words_between_paragraphs_are_shown(remark: str) -> Non
         assert other[:2] not in text
 
 
+@pytest.mark.parametrize("item", [
+    "<h3>{}</h3><p>{}</p>", "<details><summary><h3>{}</h3></summary><div><p>{}</p></div></details>",
+    "<h3><button aria-expanded=false>{}</button></h3><div class=x7><p>{}</p></div>",
+])  # fmt: skip
+def test_answers_of_a_few_words_are_shown_with_their_questions(item: str) -> None:
+    questions = ("What does it cost for pianos?", "May goats come along?", "Is there a bar at all?")
+    parts = map(item.format, questions, ("12 EUR", "On a leash.", "Nope."))
+    text = read_article(story(between="".join(parts))).text
+    assert {*questions, "12 EUR", "On a leash.", "Nope."} <= {*text.split("\n")}
+    box = "<h3>{}</h3><div class=x7><p>{}</p></div>"
+    for title, below in (
+        (questions[0], "<a href=/>12 EUR</a>"), ("Costs", "12 EUR"), (questions[0], "Werbung: EUR"),
+        ("Is it <a href=/>open</a> now?", "12 EUR"), (questions[0], "12 EUR on May 19, 2019"),
+    ):  # fmt: skip
+        assert "EUR" not in read_article(story(between=box.format(title, below))).text
+
+
 @pytest.mark.parametrize("tag", ["main", "article"])
 def test_sentences_above_the_title_in_main_and_articles_are_shown(tag: str) -> None:
     def page(above: str) -> str:
