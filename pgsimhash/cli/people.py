@@ -289,7 +289,7 @@ def crawls(found: CrawlComparison, outcomes: Outcomes, output: Path | None) -> N
     say((f"{crawl_in_words(found.earlier)} → {crawl_in_words(found.later)}", "dim"))
     shown = {kind: pages for kind, (_, pages) in outcomes.items() if kind in _OUTCOMES}
     for kind, pages in shown.items():
-        most = min(EXAMPLES, max(EXAMPLES + 2 - len(shown), 1 + (kind == "changed")))
+        most = min(EXAMPLES, max(EXAMPLES + 2 - len(shown), 1 + (kind in ("changed", "moved"))))
         sign, style = _OUTCOMES[kind]
         say((f"{sign} {kind}", f"bold {style}"))
         for change in pages[:most]:
