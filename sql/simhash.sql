@@ -111,9 +111,11 @@ CREATE FUNCTION pgsimhash._verified(
         * (
             0.6298::double precision
             + CASE
-                WHEN a_low & b_low & 128 > 0 THEN 0.014::double precision
-                WHEN least(a_low & 127, b_low & 127) < 50 THEN 0.015::double precision
-                ELSE 0.018::double precision
+                WHEN a_low & b_low & 128 = 0 AND least(a_low & 127, b_low & 127) < 50
+                    THEN 0.015::double precision
+                WHEN a_low & b_low & 128 = 0 THEN 0.018::double precision
+                WHEN least(a_low & 127, b_low & 127) < 50 THEN 0.01::double precision
+                ELSE 0.014::double precision
             END
                 * (distance + pg_catalog.bit_count((a_high # b_high)::bit(64)))
         )

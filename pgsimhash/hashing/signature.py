@@ -40,9 +40,8 @@ PLAIN_TEXT: Final = 128  # the mark
 _SAMPLED: Final = BITS - SIZE_BITS
 _SAMPLES: Final = (1 << BITS) - (1 << SIZE_BITS)
 _LEAST: Final = 0.6298  # the containment of copies; at 0.63, rounding would decide some matches
-# What each differing bit adds: of texts, of pages below this size (76), of which a feature changes
-# more bits, and of other pages.
-_OF_TEXT, _SHORT, _OF_SHORT, _OF_PAGE = 0.014, 50, 0.015, 0.018
+_SHORT: Final = 50  # a size (76): each feature changes more bits
+_OF_A_BIT: Final = ((0.018, 0.015), (0.014, 0.01))  # of pages and texts, of which the second short
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:
@@ -66,13 +65,10 @@ def containment_min(distance: int, a: int, b: int) -> float:
     """Return the least :func:`containment` of copies whose simhashes differ in ``distance`` bits.
 
     It is 0.63, and 0.018 for each bit in which these or the second simhashes differ: 0.015 if
-    one page is short, 0.014 for plain texts. Nothing is a copy above 1.
+    one page is short, 0.014 for plain texts, 0.01 for short ones. Nothing is a copy above 1.
     """
-    of_a_bit = _OF_PAGE
-    if a & b & PLAIN_TEXT:
-        of_a_bit = _OF_TEXT
-    elif min(a & SIZE_MAX, b & SIZE_MAX) < _SHORT:
-        of_a_bit = _OF_SHORT
+    is_short = min(a & SIZE_MAX, b & SIZE_MAX) < _SHORT
+    of_a_bit = _OF_A_BIT[a & b & PLAIN_TEXT > 0][is_short]
     return _LEAST + of_a_bit * (distance + ((a ^ b) >> BITS).bit_count())
 
 
@@ -90,6 +86,7 @@ def confirmations(
     sizes = (low & np.uint64(SIZE_MAX)).astype(np.int64)
     is_plain = (low & np.uint64(PLAIN_TEXT)) > 0
     low &= np.uint64(_SAMPLES)
+    of_a_bit = np.array(_OF_A_BIT)
 
     def confirmed(
         one: int | NDArray[np.int64], others: NDArray[np.int64], distances: NDArray[Any]
@@ -99,9 +96,8 @@ def confirmations(
         ratio = np.exp2(np.minimum(abs(sizes[others] - sizes[one]), SIZE_STEPS) / SIZE_STEPS)
         share = np.minimum(resemblance * (1 + ratio) / (1 + resemblance), 1)
         is_short = np.minimum(sizes[others], sizes[one]) < _SHORT
-        of_pages = np.where(is_short, _OF_SHORT, _OF_PAGE)
-        of_a_bit = np.where(is_plain[others] & is_plain[one], _OF_TEXT, of_pages)
-        least = _LEAST + of_a_bit * (distances + np.bitwise_count(high[others] ^ high[one]))
+        kinds = (is_plain[others] & is_plain[one]).astype(np.intp), is_short.astype(np.intp)
+        least = _LEAST + of_a_bit[kinds] * (distances + np.bitwise_count(high[others] ^ high[one]))
         result: NDArray[np.bool_] = ~(signed[others] & signed[one]) | (share >= least)
         return result
 
