@@ -144,11 +144,14 @@ def count_pages(paths: Iterable[str | Path]) -> int | None:
 
 def count_bytes(paths: Iterable[str | Path]) -> int | None:
     """Return the size of the files with many pages, or None if one of them is stdin."""
-    files = find_files(paths, Reading(MAX_BYTES, Counter(), texts=False))
-    found = [file for file in files if isinstance(file, Path)]
-    if _STDIN in map(str, found):
-        return None
-    return sum(file.stat().st_size for file in found if not is_page_name(file.name))
+    size = 0
+    for file in find_files(paths, Reading(MAX_BYTES, Counter(), texts=False)):
+        if str(file) == _STDIN:
+            return None
+        if isinstance(file, Path) and not is_page_name(file.name):
+            with suppress(OSError):
+                size += file.stat().st_size
+    return size
 
 
 def find_files(paths: Iterable[str | Path], reading: Reading) -> Iterator[Path | PageFailure]:
@@ -186,8 +189,11 @@ def read_file(path: Path, reading: Reading, stdin: BinaryIO | None = None) -> It
             # Imported here, because each may need a library of its own.
             read = getattr(import_module(f"{__name__}.{module}"), function)
             with path.open("rb") as file:
-                at = 0
-                for item in read(file, shown(path), reading):
+                items, at = read(file, shown(path), reading), 0
+                if not file.seekable():
+                    yield from items
+                    return
+                for item in items:
                     yield item
                     reading.on_read(file.tell() - at)
                     at = file.tell()

@@ -19,6 +19,7 @@ from pgsimhash.sources import (
     OTHER_FILES,
     Pause,
     SourcePage,
+    count_bytes,
     count_pages,
     read_pages,
 )
@@ -240,6 +241,18 @@ def test_a_link_to_nothing_and_a_pipe_are_failures_where_they_name_a_page(folder
         PageFailure(f"{folder}/ab.jsonl", "unreadable", pipe),
     ]
     assert len(items) == 8
+
+
+def test_bytes_are_counted_only_of_files_that_are_there(tmp_path: Path) -> None:
+    lines = write_lines(tmp_path / "a.jsonl", "https://a.example/1", "https://a.example/2")
+    (tmp_path / "gone.jsonl").symlink_to("gone")
+    assert count_bytes([tmp_path]) == lines.stat().st_size
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[lines.read_bytes()])
+    writer.start()
+    assert [*read_pages([pipe])] == [*read_pages([lines])]
+    writer.join()
 
 
 def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:
