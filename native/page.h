@@ -30,7 +30,8 @@ enum {
     IS_ARTICLE = 1 << 18, IS_TITLE = 1 << 19,
     TAG_BLOCK = 1 << 20, TAG_NEVER_TEXT = 1 << 21, TAG_EMPTY = 1 << 22, TAG_CONTAINER = 1 << 23,
     TAG_LINK = 1 << 24,
-    EVENT_ELEMENT = 1 << 25, EVENT_BLOCK = 1 << 26, EVENT_PLAIN = 1 << 27, EVENT_INLINE = 1 << 28
+    EVENT_ELEMENT = 1 << 25, EVENT_BLOCK = 1 << 26, EVENT_PLAIN = 1 << 27, EVENT_INLINE = 1 << 28,
+    IS_QUOTATION = 1 << 29
 };
 /* What the names of an element mean, as in blocks.py. */
 enum {

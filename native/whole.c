@@ -56,6 +56,7 @@ static bool is_chosen(const Element *elements, const Element *element, const Sum
     Sums from = sums[element->start], to = sums[element->stop];
     if (from.framed < to.framed) return false;
     if (element->flags & IS_TABLE && !is_data(&element->inside)) return false;
+    if (element->flags & IS_QUOTATION && element->words > 0.5 * elements->words) return false;
     const Element *near = elements + element->larger, *wide = elements + near->parent;
     bool before = sums[near->start].shown < from.shown, behind = to.shown < sums[near->stop].shown;
     bool is_text = to.linked - from.linked <= 0.5 * (to.words - from.words) &&

@@ -101,7 +101,7 @@ def _tables() -> object:
         14: ("th",), 15: blocks.CELL_BLOCKS, 16: ("aside",), 17: ("main",), 18: ("article",),
         19: blocks.TITLE_TAGS,
         20: blocks.BLOCK, 21: blocks.NEVER_TEXT, 22: blocks._EMPTY,
-        23: blocks._CONTAINERS, 24: ("a",),
+        23: blocks._CONTAINERS, 24: ("a",), 29: ("blockquote",),
     }  # fmt: skip
     flags = blocks.flags_of({1 << bit: listed for bit, listed in tags.items()})
     for tag, event in blocks.EVENT_TAGS.items():

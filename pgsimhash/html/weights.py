@@ -375,6 +375,9 @@ def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
             continue
         if element.tag == "table" and not _is_data(element):
             continue
+        # Around most of a page, it indents or lacks its end tag.
+        if element.tag == "blockquote" and element.words > 0.5 * elements[0].words:
+            continue
         wide = near.parent
         before, behind = shown[near.start] < shown[first], shown[last] < shown[near.stop]
         is_text = linked[last] - linked[first] <= _LINKS * (counts[last] - counts[first])

@@ -362,6 +362,12 @@ def test_quotations_in_a_text_are_shown_whole(quotation: str) -> None:
     assert "She said so" not in read_article(f"<aside>{part}</aside>{story()}").text
 
 
+def test_a_quotation_around_most_of_a_page_is_none() -> None:
+    text, menu = "<p>".join(["", *SENTENCES]), "<p><a href=/a>Home</a> | <a href=/b>Guests</a>"
+    page = f"<body><blockquote>{menu}<h1>The ferry</h1>{text}{menu}<p>Copyright 1999</blockquote>"
+    assert read_article(page).text == read_article(page.replace("blockquote", "div")).text
+
+
 @pytest.mark.parametrize("remark", ["Bring your own tea.", "水曜日は休業します。"])
 def test_remarks_of_a_few_words_between_paragraphs_are_shown(remark: str) -> None:
     box = "<div class=x7><p>{}</p></div>"
