@@ -68,7 +68,7 @@ def mark_duplicates(
         kind: ``text`` for plain texts, ``html`` for pages.
         distance: the largest number of differing bits, 0 to 12; by default the scheme's. Texts are
             near by default if their simhashes, or the second ones of their signatures, differ in at
-            most 12 bits, 11 with "pgsimhash-short-1". So ``distance`` of a row may be above it.
+            most 11 bits. So ``distance`` of a row may be above it.
         scheme: the default is "pgsimhash-article-1" for pages, and one choice of
             :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
         url_column: the column with the URLs of pages, which some schemes use.

@@ -45,10 +45,10 @@ def find_originals(
     The default distance of texts is above that of collections, where a search costs more, and it
     suffices that the second simhashes of two signatures are within it.
     """
-    of_texts = {TEXT_SCHEME.name: 12, SHORT_SCHEME.name: 11}.get(scheme.name)
-    by_seconds = verify and distance is None and of_texts is not None
+    is_of_texts = scheme.name in (TEXT_SCHEME.name, SHORT_SCHEME.name)
+    by_seconds = verify and distance is None and is_of_texts
     if distance is None:
-        distance = of_texts or scheme.distance
+        distance = 11 if is_of_texts else scheme.distance
     numbers: dict[str | tuple[int, int | None], int] = {}
     firsts: list[int] = []  # the first row of each distinct text or pair of simhash and signature
     of_rows: list[int | None] = []

@@ -29,7 +29,7 @@ from pgsimhash.runtime.machine import usable_cores
     "--id id_column COLUMN",
     "The column whose values name the rows; by default their number, from 0.",
 )
-@options.distance("12, 11 for short texts, of either simhash")
+@options.distance("11, of either simhash")
 @options.number("--jobs", "Threads; by default one per core.")
 def dedup(
     file: Path,

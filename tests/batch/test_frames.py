@@ -243,16 +243,16 @@ def test_texts_are_near_by_default_if_one_of_both_simhashes_is(jobs: int) -> Non
         for row, other in enumerate(votes[: len(nearest)]):
             bits = (own.simhash ^ other.simhash).bit_count()
             second = ((own.signature ^ other.signature) >> 64).bit_count()
-            if min(bits, second) <= 12 and verified(bits, own.signature, other.signature):
+            if min(bits, second) <= 11 and verified(bits, own.signature, other.signature):
                 found.append((bits, row))
         nearest.append(min(found, default=None))
-    assert sum(one is not None and one[0] > 12 for one in nearest) > 2
+    assert sum(one is not None and one[0] > 11 for one in nearest) > 2
     cells = [Cell(vote.simhash, vote.signature) for vote in votes]
     originals = find_originals(cells, TEXT_SCHEME, jobs=jobs)
     assert [one and (one.distance, one.row) for one in originals] == nearest
-    for options in ({"distance": 12}, {"verify": False}):
+    for options in ({"distance": 11}, {"verify": False}):
         originals = find_originals(cells, TEXT_SCHEME, jobs=jobs, **options)
-        assert max(one.distance for one in originals if one) <= 12
+        assert max(one.distance for one in originals if one) <= 11
 
 
 TEXTS = {"text": ["a b", "c d"]}
