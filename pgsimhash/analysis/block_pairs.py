@@ -206,9 +206,10 @@ def blocks_of_text(text: str) -> list[Block]:
     ]
 
 
-def equal_start(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return the number of equal words at the beginning."""
-    return sum(takewhile(bool, map(eq, a, b)))
+def equal_ends(a: Sequence[str], b: Sequence[str]) -> tuple[int, int]:
+    """Return the number of equal words at the beginning, and of the others at the end."""
+    head, tail = (sum(takewhile(bool, map(eq, a[::step], b[::step]))) for step in (1, -1))
+    return head, min(tail, len(a) - head, len(b) - head)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -327,8 +328,7 @@ def _paired(a: Block, b: Block) -> BlockPair:
     before, after = _WORD.findall(a.text), _WORD.findall(b.text)
     one, other = _words(a.text), _words(b.text)
     if max(len(one), len(other)) > _WORDS_MAX:
-        head = equal_start(one, other)
-        tail = min(equal_start(one[::-1], other[::-1]), len(one) - head, len(other) - head)
+        head, tail = equal_ends(one, other)
 
         def pieces(words: list[str]) -> tuple[Piece, ...]:
             end = len(words) - tail

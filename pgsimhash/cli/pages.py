@@ -85,7 +85,6 @@ def ingest(
     """
     total = count_pages(paths)
     size = count_bytes(paths) if total is None else None
-    done = people.Ingested()
     stdin = options.stdin_bytes() if "-" in paths else None
     if stdin is not None:
         # A separate file object: Python aborts if the process ends while a thread waits for stdin.
@@ -103,6 +102,7 @@ def ingest(
         if is_new:
             # A failed attempt must not leave a collection of the wrong scheme behind.
             at_end.callback(store._delete_if_empty)
+        done = people.Ingested()
         store.start_run(label or f"pgsimhash ingest {' '.join(paths)}"[:_LABEL_MAX])
         verdicts = store.ingest_files(
             paths,

@@ -10,7 +10,7 @@ from itertools import accumulate, chain, groupby, zip_longest
 from math import comb
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pgsimhash.analysis.block_pairs import BlockPair, equal_start
+from pgsimhash.analysis.block_pairs import BlockPair, equal_ends
 from pgsimhash.analysis.skyline import bars, larger_share, places
 from pgsimhash.analysis.wording import (
     counted,
@@ -214,8 +214,8 @@ def marked(url: str, other: str) -> tuple[str, str, str]:
     a, b = (
         _NAMES.findall(re.sub("^(?:https|file)://", "", readable(each))) for each in (url, other)
     )
-    head = equal_start(a, b)
-    end = len(a) - min(equal_start(a[::-1], b[::-1]), len(a) - head, len(b) - head)
+    head, tail = equal_ends(a, b)
+    end = len(a) - tail
     parts = map("".join, (a[:head], a[head:end], a[end:]))
     before, own, behind = (without_middle(part, _URL // 2, _URL // 2) for part in parts)
     return before, own, behind
