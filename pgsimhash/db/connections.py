@@ -308,20 +308,17 @@ class _EngineConnections(Connections):
             with _in_autocommit(connection, checked_out.invalidate):
                 yield connection
         except NoServerError:
+            from sqlalchemy import exc
+
             checked_out.close()
-            self._find_lost()
+            # SQLAlchemy detects a lost connection, and then replaces all of the pool.
+            with suppress(exc.DBAPIError, exc.TimeoutError):
+                for _ in range(getattr(self._source.pool, "checkedin", int)()):
+                    with self._source.connect() as other:
+                        other.exec_driver_sql("SELECT 1")
             raise
         finally:
             checked_out.close()
-
-    def _find_lost(self) -> None:
-        """Let SQLAlchemy detect a lost connection; it then replaces all connections of the pool."""
-        from sqlalchemy import exc
-
-        with suppress(exc.DBAPIError, exc.TimeoutError):
-            for _ in range(getattr(self._source.pool, "checkedin", int)()):
-                with self._source.connect() as checked_out:
-                    checked_out.exec_driver_sql("SELECT 1")
 
 
 class _SessionConnections(Connections):

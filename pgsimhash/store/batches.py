@@ -169,12 +169,9 @@ def with_normalized_url(item: Item) -> Item:
         return failure(item.url, error)
     if isinstance(item, PageStatus):
         return replace(item, url=url)
-    try:
+    canonical = alternates = None
+    with suppress(PageError):
         canonical = item.canonical_url and normalized_url(item.canonical_url)
-    except PageError:
-        canonical = None
-    alternates = None
-    if item.alternates is not None:
-        with suppress(PageError):
-            alternates = " ".join(map(normalized_url, item.alternates.split()))
+    with suppress(PageError):
+        alternates = item.alternates and " ".join(map(normalized_url, item.alternates.split()))
     return replace(item, url=url, canonical_url=canonical, alternates=alternates)

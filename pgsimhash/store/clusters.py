@@ -54,9 +54,10 @@ def clusters(
     # Those that share their cluster with others.
     shared: NDArray[np.bool_] = simhashes != roots
     shared[np.searchsorted(simhashes, roots[shared])] = True
+    # Literals of PostgreSQL.
     arrays = {
-        "simhashes": _bigint_array(simhashes[shared]),
-        "clusters": _bigint_array(roots[shared]),
+        name: f"{{{','.join(map(str, part[shared].view('int64').tolist()))}}}"
+        for name, part in (("simhashes", simhashes), ("clusters", roots))
     }
     with closing(calls.stream("clusters", **arrays)) as rows:
         for _, members in groupby(rows, key=itemgetter(0)):
@@ -117,11 +118,6 @@ def _joined(
     ends = [(present[a], present[b]) for a, b in must_links if {a, b} <= present.keys()]
     # Skip simhashes that were added after the others were read.
     return [pair for pair in ends if np.isin(np.array(pair, np.uint64), simhashes).all()]
-
-
-def _bigint_array(simhashes: NDArray[np.uint64]) -> str:
-    """Return simhashes as a PostgreSQL array literal."""
-    return f"{{{','.join(map(str, simhashes.view('int64').tolist()))}}}"
 
 
 def join_marked(

@@ -98,20 +98,14 @@ def open_collection(
 
 
 def _create(connection: psycopg.Connection[Any], name: str, settings: CollectionSettings) -> None:
-    scheme = settings.get("scheme")
+    scheme, distance = settings.get("scheme"), settings.get("distance")
     recipe = schemes.get_scheme(schemes.DEFAULT_NAME if scheme is None else scheme)
-    distance = settings.get("distance")
     largest = get_layout(fetch(connection, "layout")[0][0]).distances[-1]
-    values = {
-        "name": name,
-        "scheme": recipe.name,
-        "distance": min(recipe.distance, largest)
-        if distance is None
-        else check_distance(distance, largest),
-        "keep_markdown": settings.get("keep_markdown"),
-        "normalize_urls": settings.get("normalize_urls"),
-    }
-    fetch(connection, "create_collection", values)
+    distance = check_distance(
+        min(recipe.distance, largest) if distance is None else distance, largest
+    )
+    values = {"keep_markdown": None, "normalize_urls": None, **settings, "scheme": recipe.name}
+    fetch(connection, "create_collection", {**values, "name": name, "distance": distance})
 
 
 def find_collection(

@@ -4,7 +4,7 @@ import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -95,8 +95,7 @@ class Files:
             files = [
                 None if isinstance(file, PageFailure) else self._at_present(file) for file in chunk
             ]
-            known = [file for file in files if file is not None]
-            if known:
+            if known := [file for file in files if file is not None]:
                 self._begin(known)
             for path, file in zip(chunk, files, strict=True):
                 if isinstance(path, PageFailure):
@@ -211,6 +210,4 @@ class Files:
 
 
 def _rows(files: Iterable[_Progress]) -> Jsonb:
-    names = [each.name for each in fields(_Progress)]
-    values = ({name: getattr(file, name) for name in names} for file in files)
-    return Jsonb([{**row, "failed": sorted(row["failed"])} for row in values])
+    return Jsonb([{**asdict(file), "failed": sorted(file.failed)} for file in files])
