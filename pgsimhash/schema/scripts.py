@@ -5,7 +5,7 @@ what depends on the layout.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from typing import Final
@@ -42,7 +42,6 @@ _FRAGMENTS: Final = {
 _NUMBERED: Final = re.compile(
     r"^CREATE (?:FUNCTION|TYPE) pgsimhash\.(?!host_of\b|_build\b)(\w+)", re.MULTILINE
 )
-_ROUTINE: Final = re.compile(r"^CREATE (?=FUNCTION|PROCEDURE)", re.MULTILINE)
 _USED: Final = re.compile(r"\bpgsimhash\.(\w+)")
 _DESCRIBED: Final = re.compile(
     r"^((?:--[^\n]*\n)+)CREATE (FUNCTION|PROCEDURE|TYPE) (pgsimhash\.[a-z]\w*)"
@@ -171,38 +170,6 @@ def _numbered_names() -> frozenset[str]:
     return frozenset(name for file in SCHEMA_FILES for name in _NUMBERED.findall(read_sql(file)))
 
 
-def replace_statements(
-    script: str, schema: str = SCHEMA, *, recreated: Iterable[str] = (), dropped: str | None = None
-) -> list[str]:
-    """Return the statements that replace functions in place, for a compatible revision.
-
-    ``script`` creates them, as :func:`schema_script` without tables. Sessions go on to use them
-    meanwhile. Grants are repeated. ``recreated`` are the public functions whose parameters or
-    results differ, and the public types whose attributes do, with the functions that use them.
-    Other types must not differ. ``dropped`` is a pattern of the names to drop afterwards.
-    """
-
-    def replaced(statement: str) -> str:
-        if "\nCREATE TYPE" in f"\n{statement}":
-            return f"DO $$ BEGIN {statement}; EXCEPTION WHEN duplicate_object THEN END $$"
-        return _ROUTINE.sub("CREATE OR REPLACE ", statement, count=1)
-
-    kept, repeated = split_statements(in_schema(read_sql("grants.sql"), schema))
-    return [
-        kept,
-        *_dropped("|".join(recreated), schema),
-        *map(replaced, split_statements(script)),
-        repeated,
-        *_dropped(dropped, schema),
-    ]
-
-
-def lock_statement(schema: str, *tables: str) -> str:
-    """Return a statement that locks tables before a compatible revision changes them."""
-    names = "', '".join(f"pgsimhash.{table}" for table in tables)
-    return in_schema(read_sql("lock.sql").replace("${tables}", names).strip(), schema)
-
-
 def digests() -> list[str]:
     """Return the digests of the tables and of the functions, for any schema and layout.
 
@@ -217,10 +184,11 @@ def drop_statements(schema: str = SCHEMA, *, tables: bool = True) -> list[str]:
     """Return the statements that drop all objects of the package from a schema, or functions."""
     names = {name for each in _statements(tables=tables) for name in _CREATED.findall(each)}
     # Also the numbered functions and types of other revisions and builds.
-    return _dropped("|".join(sorted({*names, r"_\w+_\d+"})), schema)
+    return dropped_by_name("|".join(sorted({*names, r"_\w+_\d+"})), schema)
 
 
-def _dropped(names: str | None, schema: str) -> list[str]:
+def dropped_by_name(names: str, schema: str) -> list[str]:
+    """Return the statements that drop the objects whose names match a pattern."""
     drop = in_schema(read_sql("drop.sql"), schema)
     return [f"SET LOCAL deployed.names = '{names}'", drop] if names else []
 

@@ -9,9 +9,10 @@ Revises: 0001
 
 from alembic.operations import Operations
 
-from pgsimhash.schema.scripts import lock_statement, replace_statements, schema_script
+from pgsimhash.schema.scripts import schema_script
 from pgsimhash.search.layout import Layout
 from tests.store.schema import next_release
+from tests.store.schema.replacing import lock_statement, replace_statements
 
 revision: str = "0002"
 down_revision: str | None = "0001"
