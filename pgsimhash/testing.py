@@ -45,13 +45,6 @@ IMAGE_VARIABLE: Final = "PGSIMHASH_TEST_IMAGE"
 _DURABILITY: Final = ("fsync", "synchronous_commit", "full_page_writes")
 
 
-def chosen_server() -> str:
-    """Return a description of the server that the tests use."""
-    if os.environ.get(DSN_VARIABLE):
-        return DSN_VARIABLE
-    return f"testcontainers {_image()}" if _docker_answers() else "embedded server"
-
-
 def _image() -> str:
     return os.environ.get(IMAGE_VARIABLE, "postgres:18")
 

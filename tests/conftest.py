@@ -10,10 +10,9 @@ import psycopg
 import pytest
 from hypothesis import settings
 
-from pgsimhash import Store
+from pgsimhash import Store, testing
 from pgsimhash.html import implementation
 from pgsimhash.schemes import registry
-from pgsimhash.testing import chosen_server
 
 pytest_plugins = ["pgsimhash.testing", "tests.sent_statements", "tests.forks"]
 
@@ -56,7 +55,10 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 
 def pytest_report_header() -> list[str]:
-    return [f"PostgreSQL: {chosen_server()}", f"pgsimhash: pages are read in {implementation()}"]
+    server = testing.DSN_VARIABLE if os.environ.get(testing.DSN_VARIABLE) else "embedded server"
+    if server == "embedded server" and testing._docker_answers():
+        server = f"testcontainers {testing._image()}"
+    return [f"PostgreSQL: {server}", f"pgsimhash: pages are read in {implementation()}"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
