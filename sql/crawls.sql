@@ -151,13 +151,3 @@ BEGIN
         r.distance DESC, r.url COLLATE "C";
 END
 $$;
-
--- The Markdown that the collection keeps of some versions.
-CREATE FUNCTION pgsimhash._kept_markdown(own_id integer, page_ids bigint[])
-RETURNS TABLE (page_id bigint, markdown text)
-    LANGUAGE sql STABLE PARALLEL SAFE ${in_order} AS $$
-    SELECT p.page_id, p.markdown
-    FROM unnest(page_ids) AS u (page_id)
-    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
-    WHERE p.markdown IS NOT NULL;
-$$;

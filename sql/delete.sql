@@ -295,15 +295,6 @@ BEGIN
 END
 $$;
 
--- The URLs of those of the pages that are originals: a later batch may delete what one promoted.
-CREATE FUNCTION pgsimhash._urls_of_originals(own_id integer, page_ids bigint[]) RETURNS SETOF text
-    LANGUAGE sql STABLE PARALLEL SAFE ${in_order} AS $$
-    SELECT p.url
-    FROM unnest(page_ids) AS u (page_id)
-    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id
-    WHERE p.distance IS NULL;
-$$;
-
 -- The pages are searched without a lock and locked one batch at a time. They are read in the order
 -- of their ids; otherwise the planner would sort the rest of the table for each batch. Without an
 -- age, policies define the age of each page, if any does. last_page is NULL at the end.

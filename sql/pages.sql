@@ -200,6 +200,14 @@ CREATE FUNCTION pgsimhash._next_versions(
     ORDER BY p.page_id;
 $$;
 
+-- Versions by their ids, those that exist.
+CREATE FUNCTION pgsimhash._versions(own_id integer, page_ids bigint[]) RETURNS SETOF pgsimhash.pages
+    LANGUAGE sql STABLE PARALLEL SAFE ${in_order} AS $$
+    SELECT p.*
+    FROM unnest(page_ids) AS u (page_id)
+    JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id;
+$$;
+
 -- The distinct simhashes of slice 0, 1, ... of their whole range, as one value with eight bytes per
 -- simhash, big-endian: five times as fast as COPY.
 CREATE FUNCTION pgsimhash._simhash_slice(own_id integer, number integer, slices integer)

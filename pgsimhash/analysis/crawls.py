@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain, compress, islice
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.analysis.changes import WithWords, changed_words
 from pgsimhash.errors import NotFoundError
@@ -109,7 +109,8 @@ def _changes(
             versions = [(each.earlier_page_id, each.later_page_id) for each in batch]
             changed = [each.change in ("changed", "moved") for each in batch[:limit]]
             page_ids = list(chain(*compress(versions, changed)))
-            texts = dict(calls.fetch("kept_markdown", page_ids=page_ids)) if page_ids else {}
+            asked: Any = {"columns": ("page_id", "markdown"), "page_ids": page_ids}
+            texts = dict(calls.fetch("versions", **asked)) if page_ids else {}
             for change, pair in zip(batch, versions, strict=True):
                 yield replace(change, words=changed_words(*map(texts.get, pair)))
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, Unpack
 
 import psycopg
-from psycopg.rows import dict_row, scalar_row
+from psycopg.rows import dict_row
 
 from pgsimhash.db.schema_names import in_schema, read_sql, schema_of
 from pgsimhash.db.statements import execute
@@ -219,7 +219,9 @@ class Maintenance(Rebuilding):
                 )
                 promoted += more_promoted or ()
                 if after_page is None and promoted:
-                    originals = calls.fetch("urls_of_originals", scalar_row, page_ids=promoted)
+                    # A later batch may have deleted what one promoted.
+                    found = calls.fetch("versions", columns=("url", "distance"), page_ids=promoted)
+                    originals = [url for url, distance in found if distance is None]
             if deleted is not None:
                 versions += deleted
                 for known, more in zip(urls, lists, strict=True):
