@@ -1,7 +1,5 @@
 """Evaluate schemes and distances on labelled pairs: recall and false matches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -252,16 +250,15 @@ def find_pages(
     archives = [place for place in places if not place.is_dir()]
     missing: dict[str, None] = {}
     for name in names:
-        path = _file(name, folders)
-        if path is None:
-            missing[name] = None
-        else:
+        if path := _file(name, folders):
             yield name, read_html(path, MAX_BYTES)
+        else:
+            missing[name] = None
     # One pass through the archives, in any order of pages.
     for page in read_pages(archives if missing else (), texts=texts):
-        if isinstance(page, PageStatus):
-            continue
-        if page.url in missing or isinstance(page, PageFailure):
+        if not isinstance(page, PageStatus) and (
+            page.url in missing or isinstance(page, PageFailure)
+        ):
             missing.pop(page.url, None)
             yield page.url, page
     where = ", ".join(map(str, places))

@@ -1,14 +1,11 @@
 """Say numbers as people do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from pgsimhash.pages.records import RunRecord
+from pgsimhash.pages.records import RunRecord
 
 _SHARES: Final = {
     **{0.97: "nearly all", 0.85: "9 in 10", 0.775: "4 in 5", 0.71: "3 in 4", 0.63: "2 in 3"},

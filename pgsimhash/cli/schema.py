@@ -12,14 +12,12 @@ import click
 import pgsimhash
 from pgsimhash.cli import options, people, show, terminal
 from pgsimhash.db.schema_names import bound_to_schema, check_schema_name, schema_of
-from pgsimhash.pages.records import Verdict
+from pgsimhash.pages.records import Verdict, Violation
 from pgsimhash.schemes import DEFAULT_NAME
 from pgsimhash.search.layout import LAYOUTS
 
 if TYPE_CHECKING:
     import psycopg
-
-    from pgsimhash.pages.records import Violation
 
     Connection = psycopg.Connection[Any]
 

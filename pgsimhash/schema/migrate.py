@@ -1,16 +1,14 @@
 """Deploy the schema with Alembic."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import psycopg
-from alembic.migration import MigrationContext
 from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext, RevisionStep
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, select, text
@@ -32,9 +30,6 @@ from pgsimhash.errors import SchemaError, StoreError, install_command, invalid_a
 from pgsimhash.schema.deployed import is_compatible, is_other_build
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
 from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
-
-if TYPE_CHECKING:
-    from alembic.runtime.migration import RevisionStep
 
 __all__ = ["upgrade"]
 
@@ -175,11 +170,7 @@ def migrate_within(
         run_revisions(inner, name, citus=citus, layout=layout)
         present = "".join(inner.get_current_heads())
         is_newer = revision == "head" and present > target
-        if (
-            connection is not None
-            and is_newer
-            and not is_compatible(present, _build_of(connection, name))
-        ):
+        if connection and is_newer and not is_compatible(present, _build_of(connection, name)):
             # Raises, because only a newer package has it.
             revisions.get_revision(present)
         if not up and not target:
