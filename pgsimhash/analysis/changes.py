@@ -158,7 +158,9 @@ def changed_words(before: str | None, after: str | None) -> list[list[tuple[str,
     """
     if before is None or after is None:
         return None
-    pairs = aligned(*(blocks_of_text(_unmarked(text)) for text in (before, after)))
+    # Without the signs of links and emphasis, one paragraph a line as before.
+    texts = (_SIGNS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", text))) for text in (before, after))
+    pairs = aligned(*map(blocks_of_text, texts))
     places = [pair.runs() for pair in pairs if pair.difference]
 
     def size(runs: list[tuple[str, str]]) -> tuple[bool, int]:
@@ -167,8 +169,3 @@ def changed_words(before: str | None, after: str | None) -> list[list[tuple[str,
         return len(sizes) < len(runs), sum(sizes)
 
     return sorted(places, key=size, reverse=True)
-
-
-def _unmarked(markdown: str) -> str:
-    """Return Markdown without the signs of links and emphasis, one paragraph a line as before."""
-    return _SIGNS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", markdown)))

@@ -222,11 +222,10 @@ def _selectors(element: HtmlElement) -> list[str]:
 @lru_cache(10_000)
 def _selector(name: str) -> str | None:
     selector = name[0] + _TO_ESCAPE.sub(r"\\\g<0>", name[1:])
-    try:
+    with suppress(ArgumentError):
         check_selectors("selector", selector)
-    except ArgumentError:
-        return None
-    return selector
+        return selector
+    return None
 
 
 def _parts(host: str, pages: list[list[_Element]]) -> list[TemplatePart]:

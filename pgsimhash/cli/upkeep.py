@@ -162,8 +162,7 @@ def _mark_pairs(store: pgsimhash.Store, pairs: list[LabelledPair]) -> None:
                 {"a": pair.a, "b": pair.b, "reason": error.reason, "detail": str(error)}
             )
     show.message(f"Pairs marked: {len(pairs) - failed:,}, failed: {failed:,}.")
-    if failed:
-        sys.exit(1)
+    sys.exit(failed > 0)
 
 
 @click.group()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, groupby, zip_longest
 from math import comb
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -233,11 +233,6 @@ def example(cause: Cause) -> tuple[str, str]:
 def cut(text: str, limit: int = 2 * _URL) -> str:
     """Return the beginning of a title."""
     return shortened(" ".join(text.split()), limit)
-
-
-def highest(counts: Iterable[int]) -> float:
-    """Return the count that fills a column; that of equal pages may be cut."""
-    return 1.6 * max([*counts][1:], default=0) or 1.0
 
 
 def first_places(change: WithWords) -> tuple[list[list[tuple[str, str]]], int]:
