@@ -15,7 +15,7 @@ from pgsimhash.hashing.tokens import tokenize_with_numbers
 from pgsimhash.html import Article
 from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import get_scheme
-from pgsimhash.schemes.registry import scheme_names
+from pgsimhash.schemes.registry import marked, scheme_names
 from tests.conftest import HAS_READABILITY
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -47,7 +47,8 @@ def test_a_vector(name: str, case: dict[str, Any]) -> None:
     ]
     by_name = itemgetter("feature")
     assert sorted(features, key=by_name) == sorted(case["features"], key=by_name)
-    simhash = scheme.simhash(text)
+    simhash, signature, *_ = scheme.vote(article)
+    assert signature == marked(int(case["signature"], 16), scheme)
     assert format_simhash(simhash) == case["hex"]
     assert to_bigint(simhash) == case["decimal"]
     assert to_base32(simhash) == case["base32"]
