@@ -108,9 +108,7 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
 
 
 def signature_hashes(
-    hashes: NDArray[np.uint64],
-    weights: NDArray[np.float64] | None = None,
-    votes: NDArray[np.float64] | None = None,
+    hashes: NDArray[np.uint64], weights: NDArray[np.float64], votes: NDArray[np.float64]
 ) -> int:
     """Return the signature of the features with these hashes, an ``int`` with 0 <= x < 2**128.
 
@@ -118,18 +116,14 @@ def signature_hashes(
     with the least ``-ln(1 - u) / weight``, where u in 0..1 is the position of its hash in the bin.
     So a feature is selected in proportion to its weight (Moulton, Jiang, "Maximally Consistent
     Sampling and the Jaccard Index of Probability Distributions", ICDM 2018), and light features at
-    the edge of a page rarely show in the signature. Weights are above 0, by default equal: then the
-    feature with the least hash is selected. The lowest 7 bits are the size: 8 times the binary
-    logarithm of the sum of the weights, at most 127.
+    the edge of a page rarely show in the signature. The lowest 7 bits are the size: 8 times the
+    binary logarithm of the sum of the weights, at most 127.
     """
-    if not len(hashes):
-        raise PageError("too_short", "there is no feature, so there is no signature")
     mixed = murmur3_mix(hashes ^ _SECOND)
-    second = vote(mixed, np.ones(len(mixed)) if votes is None else votes)
+    second = vote(mixed, votes)
     bins = (mixed >> np.uint64(BITS - _BIN_BITS)).astype(np.intp)
     keys = (mixed << np.uint64(_BIN_BITS) >> np.uint64(BITS - 53)).astype(np.float64) * 2.0**-53
-    if weights is not None:
-        keys = -np.log1p(-keys) / np.maximum(weights, _LEAST_WEIGHT)
+    keys = -np.log1p(-keys) / np.maximum(weights, _LEAST_WEIGHT)
     best = np.full(_BINS, np.inf)
     np.minimum.at(best, bins, keys)
     chosen = np.flatnonzero(keys == best[bins])
@@ -145,7 +139,7 @@ def signature_hashes(
     # The bin's own number keeps a copied hash from giving the same bit twice.
     bits = murmur3_mix(least[source] ^ murmur3_mix(numbers)) & np.uint64(1)
     sampled = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
-    total = len(hashes) if weights is None else np.rint(weights / WEIGHT_UNIT).sum() * WEIGHT_UNIT
+    total = np.rint(weights / WEIGHT_UNIT).sum() * WEIGHT_UNIT
     size = min(round(SIZE_STEPS * math.log2(max(total, 1.0))), SIZE_MAX)
     return second << BITS | int.from_bytes(sampled, "little") >> SIZE_BITS << SIZE_BITS | size
 

@@ -107,7 +107,8 @@ def words(start: int, stop: int) -> list[str]:
 
 
 def signature(features: list[str]) -> int:
-    return signature_hashes(murmur3_64(features))
+    ones = np.ones(len(features))
+    return signature_hashes(murmur3_64(features), ones, ones)
 
 
 def test_equal_sets_have_equal_signatures_whose_values_never_change() -> None:
