@@ -292,5 +292,5 @@ def stream_of(file: Any, packed: BinaryIO | None = None, budget: Budget | None =
     begin = file.peek(4)
     if begin.startswith(_GZIP_MAGIC):
         return Stream(file, GZIP, packed, budget)
-    is_zstd = begin.startswith((ZSTD_MAGIC, _DICTIONARY_MAGIC))
+    is_zstd = begin[1:4] in (ZSTD_MAGIC[1:], _DICTIONARY_MAGIC[1:])  # also any frame to skip
     return Stream(file, zstd_codec(file) if is_zstd else None, packed, budget)
