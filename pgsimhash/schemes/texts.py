@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
@@ -23,7 +24,7 @@ Data = TypeVar("Data", str | None, bytes)
 class Cell(NamedTuple):
     """A text or page that was read: its simhash and signature, or the reason why it has none.
 
-    A text without a simhash has its words, joined by single spaces.
+    A text without a simhash has its words, joined by single spaces; a long one their digest.
     """
 
     simhash: int | None = None
@@ -131,5 +132,8 @@ def _cell(scheme: Scheme, mark: int, text: str, vote: native.VoteFields | None) 
     except PageError:
         is_short = True
     if is_short:
-        return Cell(reason="too_short", text=" ".join(text.split()))
+        words = " ".join(text.split())
+        if len(words) > 100:  # such as one in base64
+            words = sha256(words.encode(errors="surrogatepass")).hexdigest()
+        return Cell(reason="too_short", text=words)
     return Cell(simhash, signature | mark)

@@ -21,7 +21,7 @@ from pgsimhash.batch.frames import mark_duplicates
 from pgsimhash.batch.originals import find_originals
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schemes.registry import TEXT_SCHEME
-from pgsimhash.schemes.texts import Cell
+from pgsimhash.schemes.texts import Cell, read_texts
 from tests.cli.conftest import on_a_terminal
 from tests.refusals import because
 
@@ -301,3 +301,11 @@ def test_memory_is_bounded_if_most_texts_are_near() -> None:
     tracemalloc.stop()
     assert peak < 50_000_000  # the pairs alone need 70 MB
     assert [one and one[:2] for one in originals[:3]] == [None, (2, 0), (2, 0)]
+
+
+def test_long_texts_of_few_words_are_not_kept_in_memory() -> None:
+    texts = [100_000 * "g" + letter for letter in "abcaa"]
+    cells = list(read_texts([*texts, f" {texts[0]}\n"], TEXT_SCHEME))
+    assert all(cell.text is not None and len(cell.text) < 200 for cell in cells)
+    originals = find_originals(cells, TEXT_SCHEME)
+    assert [one and one.row for one in originals] == [None, None, None, 0, 0, 0]
