@@ -66,9 +66,9 @@ def mark_duplicates(
         frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it is not changed.
         column: the column with the texts (str) or pages (str or bytes).
         kind: ``text`` for plain texts, ``html`` for pages.
-        distance: the largest number of differing bits, 0 to 12; by default the scheme's. Texts are
-            near by default if their simhashes, or the second ones of their signatures, differ in at
-            most 11 bits. So ``distance`` of a row may be above it.
+        distance: the largest number of differing bits, 0 to 12; by default the scheme's. But with
+            "pgsimhash-text-1" and "pgsimhash-short-1", rows are near if their simhashes, or the
+            second ones of their signatures, differ in at most 11 bits. So a row may have more.
         scheme: the default is "pgsimhash-article-1" for pages, and one choice of
             :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
         url_column: the column with the URLs of pages, which some schemes use.
