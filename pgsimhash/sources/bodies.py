@@ -66,7 +66,7 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     if body.startswith(GZIP.magic):
         return _inflated(body, GZIP, max_bytes)
     if encoding == "zstd" or body.startswith(ZSTD_MAGIC):
-        return _inflated(body, zstd_codec(io.BytesIO(body)), max_bytes)
+        return _inflated(body, zstd_codec(io.BytesIO(body), body), max_bytes)
     if encoding in ("identity", "none"):
         return body, True
     if encoding == "br":

@@ -74,8 +74,8 @@ ZIPPED: Final = GZIP._replace(name="zip")
 """The gzip data of an entry of a zip file, which ends at the header of the next one."""
 
 
-def zstd_codec(file: BinaryIO) -> Codec:
-    """Return the codec of a file of zstd frames, after its dictionary if it has one.
+def zstd_codec(file: BinaryIO, begin: bytes) -> Codec:
+    """Return the codec of a file of zstd frames with this beginning, after its dictionary if any.
 
     A WARC file may begin with a dictionary for all its records, in a skippable frame.
     """
@@ -87,9 +87,9 @@ def zstd_codec(file: BinaryIO) -> Codec:
         problem = f"it is packed with zstd; install what reads it {install_command('zstd')}"
         raise PageError("unreadable", problem)
     decoder, dictionary = zstd.ZstdDecompressor, None
-    if file.read(4) == _DICTIONARY_MAGIC:
+    if begin.startswith(_DICTIONARY_MAGIC):
         try:
-            data = file.read(min(int.from_bytes(file.read(4), "little"), MAX_BYTES))
+            data = file.read(min(int.from_bytes(file.read(8)[4:], "little"), MAX_BYTES))
             if data.startswith(ZSTD_MAGIC):
                 data = decoder().decompress(data, MAX_BYTES)
             dictionary = zstd.ZstdDict(data)
@@ -97,8 +97,6 @@ def zstd_codec(file: BinaryIO) -> Codec:
         except (zstd.ZstdError, ValueError) as error:
             problem = f"its zstd dictionary is damaged ({one_line(error)})"
             raise PageError("unreadable", problem) from None
-    else:
-        file.seek(0)
     return Codec("zstd", ZSTD_MAGIC, partial(decoder, dictionary), zstd.ZstdError)
 
 
@@ -293,4 +291,4 @@ def stream_of(file: Any, packed: BinaryIO | None = None, budget: Budget | None =
     if begin.startswith(_GZIP_MAGIC):
         return Stream(file, GZIP, packed, budget)
     is_zstd = begin[1:4] in (ZSTD_MAGIC[1:], _DICTIONARY_MAGIC[1:])  # also any frame to skip
-    return Stream(file, zstd_codec(file) if is_zstd else None, packed, budget)
+    return Stream(file, zstd_codec(file, begin) if is_zstd else None, packed, budget)

@@ -9,6 +9,7 @@ import random
 import struct
 import subprocess
 import sys
+import threading
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -294,6 +295,12 @@ def test_a_dictionary_that_is_missing_or_damaged_and_zstd_of_lines(tmp_path: Pat
     # Before each frame, pzstd writes one that is skipped.
     for begin in (b"", struct.pack("<III", 0x184D2A50, 4, len(packed))):
         assert read(lines, begin, packed, begin, packed) == [PAGE, PAGE]
+    pipe = tmp_path / "pipe.jsonl.zst"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[packed])
+    writer.start()
+    assert read(pipe) == [PAGE]
+    writer.join()
 
 
 @pytest.mark.parametrize(("module", "name", "data", "fix"), [
