@@ -158,28 +158,19 @@ _blog_scheme = partial(
     Scheme, extract=read_blog, hash_features=murmur3_32_32, min_tokens=1, distance=3
 )
 
-BLOG_WORDS_SCHEME: Final = _blog_scheme(
-    "pgsimhash-blog-words-1", weigh=ShingleWeights((1,)), tokenize=long_words
+_OTHERS: Final = (
+    _blog_scheme("pgsimhash-blog-words-1", weigh=ShingleWeights((1,)), tokenize=long_words),
+    _blog_scheme("pgsimhash-blog-shingles-1", weigh=ShingleWeights((3,)), tokenize=spaced_words),
+    Scheme(
+        "pgsimhash-interop-1",
+        read_with_references,
+        ShingleWeights((1,)),
+        tokenize=CategoryWords(),
+        hash_features=jenkins_64,
+        distance=3,
+    ),
 )
-
-BLOG_SHINGLES_SCHEME: Final = _blog_scheme(
-    "pgsimhash-blog-shingles-1", weigh=ShingleWeights((3,)), tokenize=spaced_words
-)
-
-INTEROP_SCHEME: Final = Scheme(
-    "pgsimhash-interop-1",
-    read_with_references,
-    ShingleWeights((1,)),
-    tokenize=CategoryWords(),
-    hash_features=jenkins_64,
-    distance=3,
-)
-
-_BUILT_IN: Final = (
-    DEFAULT_SCHEME, TEXT_SCHEME, SHORT_SCHEME,
-    BLOG_WORDS_SCHEME, BLOG_SHINGLES_SCHEME, INTEROP_SCHEME,
-)  # fmt: skip
-_schemes = {scheme.name: scheme for scheme in _BUILT_IN}
+_schemes = {scheme.name: scheme for scheme in (DEFAULT_SCHEME, TEXT_SCHEME, SHORT_SCHEME, *_OTHERS)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

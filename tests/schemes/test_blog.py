@@ -23,7 +23,7 @@ from pgsimhash.html.markdown import events, render
 from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import Scheme, blog
 from pgsimhash.schemes.blog import read_blog
-from pgsimhash.schemes.registry import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME
+from pgsimhash.schemes.registry import get_scheme
 from tests.conftest import ROOT
 from tests.html.fuzzed_pages import PIECES
 from tests.programs import python
@@ -38,6 +38,8 @@ TEXT = (
     "The ships, she says, know nothing of this, and they would not change their course for it. "
     "Last winter the book was full, so she began again on the first page, between the lines."
 )
+BLOG_WORDS_SCHEME = get_scheme("pgsimhash-blog-words-1")
+BLOG_SHINGLES_SCHEME = get_scheme("pgsimhash-blog-shingles-1")
 # The steps, transcribed.
 
 

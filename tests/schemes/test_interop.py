@@ -7,13 +7,14 @@ import pytest
 from pgsimhash import fingerprint
 from pgsimhash.html import read_article
 from pgsimhash.schemes.interop import CategoryWords, read_with_references
-from pgsimhash.schemes.registry import INTEROP_SCHEME
+from pgsimhash.schemes.registry import get_scheme
 from tests.programs import python
 
 TEXT = (
     "The tide comes, says Flood, and goes, says Ebb, and between the two it waits for nobody. "
     "Nothing else is known of it, and the keeper of the light does not ask, for she has seen it."
 )
+INTEROP_SCHEME = get_scheme("pgsimhash-interop-1")
 BOOKS = [("Ebb", "How the tide goes"), ("Flood", "How it comes back"), ("Slack", "Why it waits")]
 ITEMS = "".join(
     f'<li>{author} and others, <a href="https://doi.org/10.1000/{author}">{title} in the bay at '

@@ -24,11 +24,10 @@ from pgsimhash.schemes import Scheme, ShingleWeights
 from pgsimhash.schemes.blog import long_words
 from pgsimhash.schemes.features import WORDS_MAX, BlockWeights, murmur3_64_of_words, short_words
 from pgsimhash.schemes.registry import (
-    BLOG_WORDS_SCHEME,
     DEFAULT_SCHEME,
-    INTEROP_SCHEME,
     SHORT_SCHEME,
     TEXT_SCHEME,
+    get_scheme,
     scheme_names,
 )
 from pgsimhash.schemes.texts import scheme_for_texts, simhash_texts
@@ -213,8 +212,8 @@ def one_by_one(text: str, scheme: Scheme) -> int | None:
     dataclasses.replace(BRIEF, weigh=ShingleWeights((2, 1))),
     dataclasses.replace(BRIEF, hash_features=jenkins_64),
     dataclasses.replace(BRIEF, weigh=ShingleWeights((3, 1)), hash_features=murmur3_64),
-    SHORT_SCHEME, BLOG_WORDS_SCHEME,
-    dataclasses.replace(INTEROP_SCHEME, min_tokens=1),
+    SHORT_SCHEME, get_scheme("pgsimhash-blog-words-1"),
+    dataclasses.replace(get_scheme("pgsimhash-interop-1"), min_tokens=1),
 ])  # fmt: skip
 def test_a_batch_gives_what_each_text_gives(scheme: Scheme) -> None:
     assert list(simhash_texts(TEXTS, scheme)) == [one_by_one(text, scheme) for text in TEXTS]

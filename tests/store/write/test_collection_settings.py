@@ -14,7 +14,7 @@ from pgsimhash import CollectionError, Store, analysis, connect, connect_async
 from pgsimhash.errors import ArgumentError
 from pgsimhash.schema import migrate
 from pgsimhash.schemes import Scheme, get_scheme, register_scheme
-from pgsimhash.schemes.registry import BLOG_WORDS_SCHEME, DEFAULT_SCHEME, INTEROP_SCHEME
+from pgsimhash.schemes.registry import DEFAULT_SCHEME
 from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import open_collection
 from tests.database import after_a_wait, run_sql
@@ -48,8 +48,9 @@ def test_the_distance_of_a_collection_applies_until_any_store_changes_it(
 
 
 @pytest.mark.parametrize(("scheme", "layout", "distance"), [
-    (DEFAULT_SCHEME, None, 8), (DEFAULT_SCHEME, "32+32", 7), (INTEROP_SCHEME, None, 3),
-    (BLOG_WORDS_SCHEME, "32+32", 3),
+    (DEFAULT_SCHEME, None, 8), (DEFAULT_SCHEME, "32+32", 7),
+    (get_scheme("pgsimhash-interop-1"), None, 3),
+    (get_scheme("pgsimhash-blog-words-1"), "32+32", 3),
     (dataclasses.replace(DEFAULT_SCHEME, name="mine-1", distance=12), "6 choose 3", 5),
 ])  # fmt: skip
 def test_a_new_collection_has_the_distance_of_its_scheme(
