@@ -30,7 +30,7 @@ from warcio.warcwriter import WARCWriter
 
 from pgsimhash import connect
 from pgsimhash.cli.options import choose_jobs
-from pgsimhash.sources import SourcePage, count_pages, read_pages
+from pgsimhash.sources import SourcePage, read_pages, work_at
 
 if TYPE_CHECKING:
     from bench.workload import database, fill_pages
@@ -115,7 +115,7 @@ def write_warc(folder: Path, path: Path) -> None:
 @click.option("--dsn", help="An empty database.")
 def main(folder: Path, pages: int, jobs: tuple[int, ...], dsn: str | None) -> None:
     """Ingest the .html files under FOLDER, and a WARC of them."""
-    default = choose_jobs(None, count_pages([folder]) or 0)
+    default = choose_jobs(None, work_at([folder])[0] or 0)
     table = Table(
         *("source", "processes", "pages/s", "ratio to 1", "CPU ms a page: here", "readers"),
         *("peak MB: here", "a reader"),

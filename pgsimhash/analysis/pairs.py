@@ -73,20 +73,15 @@ def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Gener
     with store._session.calls_to_read(one_transaction=True) as calls:
         limit = calls.collection.checked_distance(distance, DISTANCE_MAX)
         simhashes = calls.simhashes()
-        yield from _sharing(calls)
+        with closing(calls.stream("clusters", simhashes=[], clusters=[])) as rows:
+            for simhash, members in groupby(rows, key=itemgetter(0)):
+                value = from_bigint(simhash)
+                pages = ((url, title) for _, _, url, _, _, title, *_ in members)
+                first, first_title = next(pages)
+                for url, title in pages:
+                    yield PagePair(first, url, 0, first_title, title, value, value)
         for chunk in stream_pairs(simhashes, limit, progress=progress):
             yield from _as_pages(calls, chunk)
-
-
-def _sharing(calls: Calls) -> Iterator[PagePair]:
-    """Yield the pairs of the first page of each simhash and its other pages."""
-    with closing(calls.stream("clusters", simhashes=[], clusters=[])) as rows:
-        for simhash, members in groupby(rows, key=itemgetter(0)):
-            value = from_bigint(simhash)
-            pages = ((url, title) for _, _, url, _, _, title, *_ in members)
-            first, first_title = next(pages)
-            for url, title in pages:
-                yield PagePair(first, url, 0, first_title, title, value, value)
 
 
 def _as_pages(calls: Calls, chunk: Pairs) -> Iterator[PagePair]:

@@ -27,7 +27,7 @@ from pgsimhash.pages.urls import check_url
 from pgsimhash.pages.values import MAX_BYTES
 from pgsimhash.runtime import no_progress
 from pgsimhash.schemes import DEFAULT_NAME
-from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, count_bytes, count_pages
+from pgsimhash.sources import FILES_BEFORE, OTHER_FILES, RECORDS_BEFORE, work_at
 from pgsimhash.sources.page import Skipped
 
 _LABEL_MAX: Final = 200
@@ -83,8 +83,7 @@ def ingest(
     stdin. A scheme for texts reads "text", and .warc.wet.gz archives. Prints a JSON line per page.
     Skips files that are stored and were not modified since, so run it again after Ctrl-C.
     """
-    total = count_pages(paths)
-    size = count_bytes(paths) if total is None else None
+    total, size = work_at(paths)
     stdin = options.stdin_bytes() if "-" in paths else None
     if stdin is not None:
         # A separate file object: Python aborts if the process ends while a thread waits for stdin.

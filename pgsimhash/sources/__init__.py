@@ -132,26 +132,18 @@ def folders_at(base_url: str | None, paths: Iterable[object]) -> tuple[Path, ...
     return folders
 
 
-def count_pages(paths: Iterable[str | Path]) -> int | None:
-    """Return the number of items of :func:`read_pages`, or None if only reading can tell."""
-    total = 0
-    for file in find_files(paths, Reading(MAX_BYTES, Counter(), texts=False)):
-        if isinstance(file, Path) and (str(file) == _STDIN or not is_page_name(file.name)):
-            return None
-        total += 1
-    return total
-
-
-def count_bytes(paths: Iterable[str | Path]) -> int | None:
-    """Return the size of the files with many pages, or None if one of them is stdin."""
-    size = 0
+def work_at(paths: Iterable[str | Path]) -> tuple[int | None, int | None]:
+    """Return the number of items of :func:`read_pages`, or else the bytes of files of many."""
+    pages, size, is_known = 0, 0, True
     for file in find_files(paths, Reading(MAX_BYTES, Counter(), texts=False)):
         if str(file) == _STDIN:
-            return None
+            return None, None
+        pages += 1
         if isinstance(file, Path) and not is_page_name(file.name):
+            is_known = False
             with suppress(OSError):
                 size += file.stat().st_size
-    return size
+    return (pages, None) if is_known else (None, size)
 
 
 def find_files(paths: Iterable[str | Path], reading: Reading) -> Iterator[Path | PageFailure]:

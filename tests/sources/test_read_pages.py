@@ -15,14 +15,7 @@ import pytest
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import PageFailure
-from pgsimhash.sources import (
-    OTHER_FILES,
-    Pause,
-    SourcePage,
-    count_bytes,
-    count_pages,
-    read_pages,
-)
+from pgsimhash.sources import OTHER_FILES, Pause, SourcePage, read_pages, work_at
 from pgsimhash.sources.page import Skipped, with_pauses
 from tests.programs import python
 from tests.sources.content import failed
@@ -96,12 +89,12 @@ def test_the_total_is_known_for_files_and_folders_but_not_for_streams(tmp_path: 
     for name in ("a.html", "sub/b.htm", "notes.txt", ".hidden.html"):
         (tmp_path / name).write_text("<p>x")
     paths = [tmp_path, tmp_path / "a.html", tmp_path / "notes.txt", tmp_path / "gone.pdf"]
-    assert count_pages(paths) == len(list(read_pages(paths))) == 5
+    assert work_at(paths) == (len(list(read_pages(paths))), None) == (5, None)
     for name in ("a.jsonl", "a.ndjson.gz", "a.warc", "a.warc.gz"):
         (tmp_path / "sub" / name).touch()
-        assert count_pages([tmp_path]) is None
+        assert work_at([tmp_path])[0] is None
         (tmp_path / "sub" / name).unlink()
-    assert count_pages(["-"]) is None
+    assert work_at(["-"]) == (None, None)
 
 
 PAGES: list[SourcePage | PageFailure] = [
@@ -246,7 +239,7 @@ def test_a_link_to_nothing_and_a_pipe_are_failures_where_they_name_a_page(folder
 def test_bytes_are_counted_only_of_files_that_are_there(tmp_path: Path) -> None:
     lines = write_lines(tmp_path / "a.jsonl", "https://a.example/1", "https://a.example/2")
     (tmp_path / "gone.jsonl").symlink_to("gone")
-    assert count_bytes([tmp_path]) == lines.stat().st_size
+    assert work_at([tmp_path]) == (None, lines.stat().st_size)
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=[lines.read_bytes()])
@@ -280,7 +273,7 @@ def test_the_content_says_what_a_file_is_whose_name_does_not(tmp_path: Path) -> 
     read = list(read_pages([tmp_path], skipped=skipped))
     assert sorted(unquote(item.url.rpartition("/")[2]) for item in read) == sorted(pages)
     assert skipped == {OTHER_FILES: len(others) + 1}
-    assert count_pages([tmp_path]) == len(pages)
+    assert work_at([tmp_path]) == (len(pages), None)
     (alone,) = read_pages([tmp_path / "about"])
     assert alone == SourcePage((tmp_path / "about").as_uri(), page)
     (failure,) = read_pages([tmp_path / "data"])
@@ -299,7 +292,7 @@ def test_pages_and_folders_not_permitted(folder: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Path, "open", refusing(Path.open))
     monkeypatch.setattr(os, "scandir", refusing(os.scandir))
-    assert count_pages([folder]) == 4
+    assert work_at([folder]) == (4, None)
     for name in ("d.jsonl", "e.warc.gz"):
         (folder / name).touch()
     places = [f"file://{folder}/b.html", *(f"{folder}/{name}" for name in ("c", "d.jsonl"))]

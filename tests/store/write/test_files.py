@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgsimhash import Store, connect, connect_async
-from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN, count_bytes
+from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE, UNKNOWN, work_at
 from pgsimhash.sources.page import Skipped
 from tests.database import end_others, run_sql
 from tests.sources.content import ZSTD, record
@@ -239,12 +239,12 @@ def test_the_bytes_of_archives_are_counted_when_they_are_read_or_skipped(
         if name.endswith("wacz"):
             with zipfile.ZipFile(archive, "w") as file:
                 file.writestr("archive/data.warc.gz", packed)
-    assert count_bytes([folder]) == archive.stat().st_size
+    assert work_at([folder]) == (None, archive.stat().st_size)
     for pages in (12, 0):
         read = list[int]()
         assert len(list(store.ingest_files([folder], on_read=read.append))) == pages
         assert sum(read) == archive.stat().st_size
-    assert count_bytes(["-", folder]) is None
+    assert work_at(["-", folder]) == (None, None)
 
 
 def test_a_stopped_job_continues_within_an_archive(
