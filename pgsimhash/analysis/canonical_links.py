@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from pgsimhash.hashing.signature import PLAIN_TEXT, containment
+from pgsimhash.pages.urls import address_parts
 from pgsimhash.search.clusters import Cluster, ClusterPage
 
 PROBLEMS: Final = {
@@ -92,9 +93,5 @@ def _pattern(url: str) -> tuple[str | None, str | None]:
 
 def _spelling(url: str) -> tuple[str, str]:
     """Return what is left of a URL without what does not change the page on most sites."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "", url
-    path = parts.path.partition(";")[0].rstrip("/")
-    return parts.netloc.lower().removeprefix("www."), path
+    site, path, *_ = address_parts(url) or ("", url)
+    return site.partition("//")[2].removeprefix("www."), path.partition(";")[0].rstrip("/")

@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from pgsimhash.analysis.wording import counted, shortened
+from pgsimhash.pages.urls import host_of
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.changes import Version
@@ -63,11 +63,8 @@ def history_page(versions: Sequence[Version]) -> str:
 
 def web_link(url: str | None) -> str | None:
     """Return ``url`` if it is an http or https URL, which is safe to link to, else None."""
-    try:
-        parts = urlsplit(url or "")
-        return url if parts.scheme in ("http", "https") and parts.hostname else None
-    except ValueError:
-        return None
+    is_web = (url or "").lower().startswith(("http://", "https://"))
+    return url if is_web and host_of(url or "") else None
 
 
 def _render(template: str, title: str, rules: str = "", **values: object) -> str:

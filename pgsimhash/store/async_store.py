@@ -109,7 +109,7 @@ async def connect_async(
     connect = partial(open_deployed, schema=options.get("schema"), asynchronous=True)
     connections = connections_of(where, connect, asynchronous=True)
     session: Session = await greenlet_spawn(partial(Session, connections, **options))
-    return AsyncStore(_GreenletStore(session, reader), reader)
+    return AsyncStore(_GreenletStore(session, reader))
 
 
 def _awaited(
@@ -177,9 +177,8 @@ class AsyncStore:
     :meth:`ingest` and :meth:`add_page` share a transaction; a cancelled one may be stored.
     """
 
-    def __init__(self, store: _GreenletStore, reader: PageReader) -> None:
+    def __init__(self, store: _GreenletStore) -> None:
         self._store = store
-        self._reader = reader
 
     async def run_sync(
         self,
@@ -198,7 +197,7 @@ class AsyncStore:
 
     async def __aexit__(self, *error: object) -> None:
         try:
-            await asyncio.to_thread(self._reader.close)
+            await asyncio.to_thread(self._store.reader.close)
             await self._store.decisions.end_cancelled()
         finally:
             await self.run_sync(Store.__exit__, *error)
@@ -262,7 +261,7 @@ class _GreenletStore(Store):
 
     def __init__(self, session: Session, reader: PageReader) -> None:
         super().__init__(session)
-        self._reader = reader
+        self.reader = reader
         self._decisions: dict[Any, TaskBatcher] = {}
 
     @property
@@ -295,7 +294,7 @@ class _GreenletStore(Store):
         is_shared = jobs == 1 and page_seconds is page_memory is None
         seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         own = None if is_shared else PageReader(seconds, page_memory)
-        extract = partial((own or self._reader).extract, scheme=get_scheme(scheme), **options)
+        extract = partial((own or self.reader).extract, scheme=get_scheme(scheme), **options)
         reading: deque[asyncio.Task[Item]] = deque()
         try:
             for page in inputs:
