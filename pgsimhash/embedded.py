@@ -71,10 +71,9 @@ def start(folder: Path | None = None) -> str:
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(opened)
-    programs = postgres_programs()
-    home = folder
+    programs, home = postgres_programs(), folder
     try:
-        home = (home if home is not None else data_folder(programs)).expanduser().resolve()
+        home = (data_folder(programs) if home is None else home).expanduser().resolve()
         check_folder(home)
         home.mkdir(parents=True, exist_ok=True)
         with _guard:

@@ -54,7 +54,14 @@ def pass_over(
 
     def rendered(kind: str, item: object, asking: AutogenContext) -> str | Literal[False]:
         found: str | Literal[False] = render(kind, item, asking) if render else False
-        return _render(kind, item, asking) if found is False else found
+        # A project can only have a SIMHASH if this module is loaded.
+        module = sys.modules.get("pgsimhash.sqlalchemy.simhash_type")
+        is_own = kind == "type" and module is not None and isinstance(item, module.SIMHASH)
+        if found is not False or not is_own:
+            return found
+        asking.imports.add("import pgsimhash.sqlalchemy")
+        # The revision has the prefix columns and indexes too, so the type needs no layout.
+        return "pgsimhash.sqlalchemy.SIMHASH()"
 
     context.opts["render_item"] = rendered
     assert context.connection is not None
@@ -62,17 +69,6 @@ def pass_over(
     context.connection.execute(_HIDE, {"hidden": list(hidden)})
     schemas -= hidden
     return PriorityDispatchResult.CONTINUE
-
-
-def _render(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
-    """Render a SIMHASH type in a revision, with its import; return False for anything else."""
-    # A project can only have a SIMHASH if this module is loaded.
-    module = sys.modules.get("pgsimhash.sqlalchemy.simhash_type")
-    if kind != "type" or module is None or not isinstance(item, module.SIMHASH):
-        return False
-    context.imports.add("import pgsimhash.sqlalchemy")
-    # The revision has the prefix columns and indexes too, so the type needs no layout.
-    return "pgsimhash.sqlalchemy.SIMHASH()"
 
 
 class _OfItself(ModuleType):

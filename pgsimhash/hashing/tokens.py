@@ -92,8 +92,6 @@ def shingles(tokens: Sequence[str], size: int) -> list[str]:
     """
     if size < 1:
         raise invalid_argument(f"a shingle has 1 token or more, not {size}")
-    if size == 1:
-        return list(tokens)
     return list(map(" ".join, zip(*(tokens[start:] for start in range(size)), strict=False)))
 
 
