@@ -39,6 +39,16 @@ _IN_DRAWING: Final = re.compile(
     rb"|<(?P<ends>/(?i:svg|math)\b|(?i:%s)\b)" % "|".join(ENDS_DRAWING).encode()
 )
 
+# To browsers with scripts a noscript is text up to its end tag, whatever is open in it.
+_NOSCRIPT: Final = re.compile(rb"<noscript\b[^>]*+>((?:[^<]++|<(?!/noscript\b))*+)", re.IGNORECASE)
+_ENDED: Final = re.compile(
+    rb"""(?:[^<]++|<(?!(?:!--|(?:iframe|style|title|textarea)\b))"""
+    rb"""(?:[^<>"']*+(?:(?:"[^"]*+"|'[^']*+')[^<>"']*+)*+>|(?![a-z/!?]))"""
+    rb"""|<!--.*?-->|<(iframe|style|title|textarea)\b.*?</\1\b)*+""",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENDS: Final = b"-->\">'></iframe></style></title></textarea>"
+
 # In browsers the end tags of these end a <div> in them (13.2.6.4.7). In libxml2 they do not, and
 # all that follows is in the menu or hidden part.
 _ENDING: Final = frozenset(
@@ -64,8 +74,13 @@ _ENDED_BY_END: Final[dict[bytes, tuple[Collection[bytes], Collection[bytes]]]] =
     **dict.fromkeys(_HEADINGS, (_HEADINGS, _SCOPE)),
     **_OF_ROWS,
     b"li": ({b"li"}, _SCOPE | {b"ul", b"ol"}),
-    b"table": ({b"table"}, ()),
+    **{name: ({name}, ()) for name in (b"table", b"template")},
 }
+# What a template may contain without its end tag, and how libxml2 ends it.
+_END_TAGS: Final = {
+    b"div": b"</div>", b"table": b"</table>",
+    **{name: b"</%s></tr></tbody>" % name for name in _CELLS},
+}  # fmt: skip
 _RAW: Final = frozenset(b"script style textarea title iframe noembed noframes xmp".split())
 _KNOWN: Final = _NESTED | _RAW
 _TAGS: Final = re.compile(
@@ -83,6 +98,9 @@ def repaired_source(source: bytes) -> bytes:
         source, end = _without_cdata(source, is_xhtml), 0
     if has_slash and not is_xhtml:
         source, end = _opened(source), 0
+    source = _NOSCRIPT.sub(
+        lambda part: part[0] + (_ENDS if _ENDED.sub(b"", part[1], 1) else b""), source
+    )
     rest = _PAGE_END.sub(lambda tag: b"" if tag[1] else tag[0], source[end:])
     return b"".join((memoryview(source)[:end], rest)) if end < len(source) else source
 
@@ -142,8 +160,10 @@ def with_ended_divs(source: bytes) -> bytes:
             continue
         rule = (_ENDED_BY_END if is_end else _ENDED_BY_START).get(name)
         if rule is not None and (place := _ended(opened, *rule)) is not None:
-            if name != b"div" and (divs := opened[place:].count(b"div")):
-                parts += source[done:start], b"</div>" * divs
+            kinds = _END_TAGS if name == b"template" else (b"div",)
+            inner = opened[place:] if name != b"div" else ()
+            if ends := [_END_TAGS[part] for part in reversed(inner) if part in kinds]:
+                parts += source[done:start], *ends
                 done = start
             del opened[place:]
         if not (is_end or name in _ROWS):

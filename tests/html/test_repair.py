@@ -102,6 +102,14 @@ def faq(question: str, answer: str) -> str:
     faq("<p>{}</p>", "<div style='display:none'>{}</div>") + STORY,
     "".join(f"<p class=tab-pane hidden>{a} {b}</p>" for a, b in pairwise(SENTENCES[:3])) + STORY,
     faq("<a href='#a{1}'>{0}</a>", "<div><p id=a{1} hidden>{0}</p></div>") + STORY,
+    # A noscript is text up to its end tag, and a template ends what is open in it.
+    *(f"<noscript>{part}</noscript>{STORY}<p title=\"a\">b</p>" for part in (
+        "<iframe src=/a>", "<b>a</b> < <!-- b --> <STYLE>c", "<!-- <p>a</p>", "<img src=\"/a>",
+        "<a title='b>",
+    )),
+    *(f"<template><div>{part}</template>{STORY}" for part in (
+        "<tr><th>a<td><div>b", "<table><caption>a<tr><td>b", "<p>a</p><table><tr><td>b</table><td>",
+    )),
 ])  # fmt: skip
 def test_what_readers_see_is_text(page: str) -> None:
     found = " ".join(text_of(page).split())
@@ -420,6 +428,9 @@ def test_many_broken_parts_take_linear_time() -> None:
         "<x-a><template shadowrootmode=open><slot></slot></template></x-a>",
         "<template shadowrootmode=open><slot>",
         "<p hidden>a<p>b",
+        "<noscript><iframe></noscript>",
+        "<noscript><a '",
+        "<template><td></template>",
     ):
         parsed(f'<?xml version="1.0"?><p>a</p>{part * count}')
         parsed(f"<p>a</p>{part * count}")
