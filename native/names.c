@@ -85,7 +85,8 @@ static Status read_attributes(const Node *element, Attributes *read) {
         if (strcmp(name, "class") == 0) into = &read->classes;
         else if (strcmp(name, "id") == 0) into = &read->id;
         else if (strcmp(name, "role") == 0) into = &read->role;
-        else if (strcmp(name, "hidden") == 0) read->hidden = !is_until_found(attribute);
+        else if (strcmp(name, "hidden") == 0) read->hidden |= !is_until_found(attribute);
+        else if (strcmp(name, "popover") == 0) read->hidden = true;
         if (into == NULL && !is_style) continue;
         const uint8_t *value = attribute_value(attribute);
         if (value == NULL) return UNSUPPORTED;

@@ -421,6 +421,7 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
         return True
     # Browsers search in the second kind, and show it. A style overrides the attribute.
     is_marked = attributes.get("hidden", "until-found").lower() != "until-found"
+    is_marked = is_marked or attributes.get("popover") is not None
     is_shown = "display" in style or _STREAMED.fullmatch(attributes.get("id", "")) is not None
     return is_marked and not is_shown
 

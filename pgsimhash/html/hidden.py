@@ -34,17 +34,18 @@ _OPENED_MAX: Final = 200  # how many hidden elements are read, and how many that
 _ALIKE_MAX: Final = 20  # how many elements are passed over between it and what opens it
 _TITLE_WORDS: Final = 30  # a title or a link that opens something has at most this many words
 _FOLD_WORDS: Final = 5  # what a link or title directly before it opens has at least this many
-_TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle")
+_TOGGLES: Final = ("aria-expanded", "data-toggle", "data-bs-toggle", "popovertarget")
 _CLICKED: Final = (*_TOGGLES, "onclick")
 _FOLDS: Final = re.compile(r"accordion|collapsible|faq(?<=\bfaq)")
+_NAMING: Final = ("aria-controls", "popovertarget", "data-target", "data-bs-target", "data-tab")
 _OPENERS: Final = etree.XPath(
-    "descendant::*[@aria-controls or @data-target or @data-bs-target or @data-tab or @onclick"
+    f"descendant::*[@{' or @'.join(_NAMING)} or @onclick"
     " or starts-with(@href, '#') or starts-with(@href, 'javascript:')]"
 )
 # The values of these attributes, one by one, in a tenth of the time.
 _REFERENCES: Final = [
     etree.XPath(f"descendant::*/@{name}", smart_strings=False)
-    for name in ("href", "aria-controls", "data-target", "data-bs-target", "data-tab", "onclick")
+    for name in ("href", *_NAMING, "onclick")
 ]
 _HERE: Final = ("#", "javascript:")
 # Titles of what they open are shown with it.
@@ -130,6 +131,7 @@ def _prose_words(part: HtmlElement) -> int:
     """Return how many words outside links a hidden part has, none for a dialog, form or data."""
     if part.get("role") != "tabpanel" and (
         named(part).flags & _DIALOG
+        or part.tag == "dialog"
         or _POPUPS.search(part.get("class", "").lower())
         or next(part.iter(*_CONTROLS), None) is not None
         or _JSON.match(begin_of(part))
@@ -140,7 +142,7 @@ def _prose_words(part: HtmlElement) -> int:
 
 def _controlled(opener: HtmlElement) -> Iterator[str]:
     """Yield the ids that an element names as those of what it opens."""
-    for key in ("aria-controls", "data-target", "data-bs-target", "data-tab", "href"):
+    for key in (*_NAMING, "href"):
         yield from opener.get(key, "").replace("#", " ").split()
     yield from _STRINGS.findall(f"{opener.get('onclick')} {opener.get('href')}")
 
@@ -207,7 +209,7 @@ def _end_of(element: HtmlElement) -> HtmlElement:
     return element
 
 
-def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) -> bool:
+def show_hidden(hidden: Iterable[HtmlElement], least: int, of_main: int, *, is_prose: bool) -> bool:
     """Show what a page hides until a script shows it; return whether there was anything.
 
     That is a hidden element of at least ``least`` words, of prose those outside links, or several
@@ -235,7 +237,7 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, *, is_prose: bool) ->
 def show(element: HtmlElement) -> None:
     """Remove what hides an element."""
     if is_hidden(element):
-        for name in ("hidden", "style"):
+        for name in ("hidden", "popover", "style"):
             element.attrib.pop(name, None)
 
 

@@ -30,6 +30,8 @@ from pgsimhash.html.markup import ENDS_DRAWING
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
 
 _DRAWINGS: Final = ("svg", "math")
+# A browser draws the texts of other elements: these are for browsers that do not draw.
+_UNDRAWN: Final = etree.XPath("(self::svg|.//g|.//use)/text()[normalize-space()]")
 # The elements in a drawing that contain HTML (13.2.6.5).
 _HTML_IN_DRAWING: Final = words("foreignobject desc title mi mo mn ms mtext annotation-xml")
 # Elements that only a drawing or formula does not show.
@@ -123,6 +125,8 @@ def repair(root: HtmlElement) -> None:
             if element.tag == "template" and (shadows := shadows + 1) <= _COPIES_MAX:
                 _fill_slots(element)
             _make_text(element)
+        elif element.tag == "dialog":
+            element.set("hidden", "")  # until it is opened
     _show_copies(root, copies[:_COPIES_MAX])
     streamed = root.iter("div") if places else ()
     for part in [part for part in streamed if part.get("id", "").startswith("S:")][:_COPIES_MAX]:
@@ -219,6 +223,9 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
             ended.add(first)
         elif first.tag in _HTML_IN_DRAWING:
             walker.skip_subtree()
+    for text in _UNDRAWN(svg):
+        element = text.getparent()
+        setattr(element, "tail" if text.is_tail else "text", None)
 
 
 def _is_word(button: HtmlElement) -> bool:

@@ -102,6 +102,7 @@ def faq(question: str, answer: str) -> str:
     faq("<p>{}</p>", "<div style='display:none'>{}</div>") + STORY,
     "".join(f"<p class=tab-pane hidden>{a} {b}</p>" for a, b in pairwise(SENTENCES[:3])) + STORY,
     faq("<a href='#a{1}'>{0}</a>", "<div><p id=a{1} hidden>{0}</p></div>") + STORY,
+    faq("<button popovertarget=a{1}>{0}</button>", "<p popover id=a{1}>{0} {0}</p>") + STORY,
     # A noscript is text up to its end tag, and a template ends what is open in it.
     *(f"<noscript>{part}</noscript>{STORY}<p title=\"a\">b</p>" for part in (
         "<iframe src=/a>", "<b>a</b> < <!-- b --> <STYLE>c", "<!-- <p>a</p>", "<img src=\"/a>",
@@ -360,6 +361,9 @@ def test_panels_of_tabs_are_text(name: str) -> None:
     "<meter>six</meter><progress>all</progress><math><mphantom>x</mphantom></math>",
     f"<amp-ad>{SENTENCES[7]}</amp-ad>",
     "<noembed>Get a <b>player</b></noembed>", "<noframes>Get a browser</noframes>",
+    "<svg><path/>Sorry, <g><path/>your browser <use href='#a'>draws</use> nothing</g></svg>",
+    f"<p popover=manual>{SENTENCES[7]}</p>",
+    f"<button onclick=\"show('a')\">Size</button><dialog id=a>{SENTENCES[6] * 2}</dialog>",
 ])  # fmt: skip
 def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
     shown = text_of(f"<main>{STORY}{hidden}</main>").split()
