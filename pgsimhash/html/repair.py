@@ -251,7 +251,7 @@ def _is_word(button: HtmlElement) -> bool:
 
 
 def clear_topics(root: HtmlElement, page_title: str | None) -> None:
-    """Remove ids that say what the sections of a manual are about, as their titles do: "cookies".
+    """Remove ids that say what sections of a manual and titles are about, as they do: "cookies".
 
     Behind such a section is one with another name; comments and newsletters are below the last.
     The id of a term that is defined says the same of it. A form around the title of the page
@@ -261,14 +261,11 @@ def clear_topics(root: HtmlElement, page_title: str | None) -> None:
     for title in islice(root.iter("dt", *HEADING_TAGS), _SECTIONS_MAX):
         if title.tag == "h1":
             titles.append(title)
-        section = title.getparent()
-        if title.tag == "dt":
-            if _is_apart(title):
-                del title.attrib["id"]
-        elif section is not None and _is_apart(section) and _is_titled(section):
-            others = islice(section.itersiblings(str(section.tag)), LABEL_PARTS)
-            if any(_is_titled(other) and not _is_apart(other) for other in others):
-                del section.attrib["id"]
+        for part in (title, *islice(title.iterancestors(), 1)):
+            if _is_apart(part) and (part.tag == "dt" or _is_titled(part)):
+                others = islice(part.itersiblings(str(part.tag)), LABEL_PARTS)
+                if part.tag == "dt" or any(map(_is_other_topic, others)):
+                    del part.attrib["id"]
     for title in titles[:_TITLES_MAX]:
         form = next(title.iterancestors("form"), None)
         if form is not None and {*tokenize(begin_of(title))} <= {*tokenize(page_title or "")}:
@@ -297,11 +294,16 @@ def _is_apart(section: HtmlElement) -> bool:
     return bool(name) and named({"id": name}).flags & Named.APART > 0
 
 
+def _is_other_topic(section: HtmlElement) -> bool:
+    return _is_titled(section) and not _is_apart(section)
+
+
 def _is_titled(section: HtmlElement) -> bool:
     """Return whether a section begins with a title that has the words of its id."""
     names = tokenize(section.get("id", "")[:100].partition("(")[0])  # addCookie(Cookie)
     # Another id of it may stand above it.
-    title = next((part for part in section if len(part) or part.text), None)
+    parts = (section,) if section.tag in HEADING_TAGS else section
+    title = next((part for part in parts if len(part) or part.text), None)
     return bool(names) and title is not None and {*names} <= {*tokenize(begin_of(title))}
 
 

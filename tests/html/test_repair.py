@@ -196,6 +196,18 @@ def test_sections_that_are_named_as_their_titles_are_text(tag: str, place: str) 
     assert SENTENCES[1].swapcase() not in manual("sails", "comments", "related")
 
 
+def test_titles_are_text_whatever_they_are_about() -> None:
+    def manual(*titles: str) -> str:
+        parts = (f"<h2 id='{'-'.join(title.lower().split())}'>{title}</h2>" for title in titles)
+        page = "".join(map("{}<p>{}</p>".format, parts, SENTENCES))
+        return text_of(f"<main><h1>Boats</h1>{STORY.swapcase()}{page}</main>")
+
+    assert "Related Work" in manual("Related Work", "Cookies", "Sails")
+    assert "Cookies" in manual("Related Work", "Cookies", "Sails")
+    # As that of the comments, below the last one.
+    assert "Comments" not in manual("Sails", "Oars", "Comments")
+
+
 def test_terms_are_text_whatever_they_are_named() -> None:
     terms = f"<dl><dt id=jar.cookies>jar.cookies(name)<dd>{SENTENCES[5]}</dl>"
     assert "jar.cookies(name)" in text_of(f"<main>{STORY}{terms}</main>")
