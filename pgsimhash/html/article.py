@@ -227,8 +227,9 @@ def _show_only_text(page: NativePage | _WeighedPage) -> bool:
     """Show what is hidden on a page with few words outside links, if it has more words."""
     if page.word_count >= _VISIBLE_WORDS or (unlinked := page.unlinked_count) >= _NOTICE_WORDS:
         return False
-    least = max(_HIDDEN_TIMES * unlinked, page.word_count)
-    return show_hidden(page.hidden, least, is_prose=unlinked >= _PROSE_WORDS)
+    of_main = _HIDDEN_TIMES * unlinked
+    least, is_prose = max(of_main, page.word_count), unlinked >= _PROSE_WORDS
+    return show_hidden(page.hidden, least, of_main, is_prose=is_prose)
 
 
 def unmarked(lines: Iterable[str]) -> str:

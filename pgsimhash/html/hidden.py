@@ -213,7 +213,8 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, of_main: int, *, is_p
     """Show what a page hides until a script shows it; return whether there was anything.
 
     That is a hidden element of at least ``least`` words, of prose those outside links, or several
-    with one tag and one first name or parent: those with the most words.
+    with one tag and one first name or parent: those with the most words. With ``main`` in it, there
+    are at least ``of_main``.
     """
     skipped = _LINKED if is_prose else NEVER_TEXT
     siblings = defaultdict[tuple[object, str], dict[HtmlElement, int]](dict)
@@ -225,7 +226,8 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, of_main: int, *, is_p
             siblings[alike, str(element.tag)][element] = len(words_in(element, skipped))
     amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})
     whole = sum(amounts.values())
-    if whole < max(least, _HIDDEN_WORDS):
+    is_main = any(next(element.iter("main"), None) is not None for element in amounts)
+    if whole < max(of_main if is_main else least, _HIDDEN_WORDS):
         return False
     largest = max(amounts, key=lambda element: amounts[element])
     is_alone = amounts[largest] >= _ALONE * whole

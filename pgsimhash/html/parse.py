@@ -52,7 +52,8 @@ _JIS_SIGNS: Final = str.maketrans(
 _SIGNS: Final = {
     "euc_jp": _JIS_SIGNS, "iso2022_jp_ext": _JIS_SIGNS,
     "big5hkscs": str.maketrans("•､‾\u223c♁☉¥¢£", "‧﹑¯\uff5e⊕⊙￥￠￡"),
-    "gb18030": str.maketrans("\ue5e5\ue7c7", "\u3000\u1e3f"), "koi8-u": str.maketrans("╝╬", "ўЎ"),
+    "gb18030": str.maketrans("\ue5e5\ue7c7\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
+                             "\u3000\u1e3f龴龵龶龷龸龹龺龻"), "koi8-u": str.maketrans("╝╬", "ўЎ"),
 }  # fmt: skip
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
 # Python's names that are no labels in browsers, but occur on pages.

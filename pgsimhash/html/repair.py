@@ -49,7 +49,7 @@ _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open"
 # and Thai, words are pairs of characters.
 _MESSAGE_WORDS: Final = 60
 _SCRIPTS: Final = re.compile(
-    r"java ?script|\bscript(s|ing)?\b|\bjs\b|browser|cookies|loading|sz?kript|skrypt|скрипт"
+    r"java ?script|\bscript(s|ing)?\b|\bjs\b|browser|cookies|loading|sz?krip|skrypt|скрипт"
     r"|браузер|스크립트|سكري?بت|اسکریپت|स्क्रिप्ट|סקריפט|สค คร|脚本|指令 令碼|クリ リプ"
 )
 _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is that of a script
@@ -67,7 +67,7 @@ def repair(root: HtmlElement) -> None:
     """Make the text that readers see text of the tree."""
     _empty_head(root)
     copies: list[HtmlElement] = []
-    ended, shadows = set[HtmlElement](), 0
+    ended, hosts = set[HtmlElement](), set[HtmlElement | None]()
     places: dict[str, HtmlElement] = {}
     for element in list(root.iter(*_REPAIRED)):
         if element.tag in _DRAWINGS and element not in ended:
@@ -122,8 +122,13 @@ def repair(root: HtmlElement) -> None:
         elif element.tag == "template" and (found := _STREAMED.fullmatch(element.get("id", ""))):
             places.setdefault(found[1], element)
         elif any(element.get(name) is not None for name in _SHOWS.get(str(element.tag), ())):
-            if element.tag == "template" and (shadows := shadows + 1) <= _COPIES_MAX:
-                _fill_slots(element)
+            if element.tag == "template":
+                host = element.getparent()
+                if host in hosts:  # has its shadow tree
+                    continue
+                hosts.add(host)
+                if len(hosts) <= _COPIES_MAX:
+                    _fill_slots(element)
             _make_text(element)
         elif element.tag == "dialog":
             element.set("hidden", "")  # until it is opened

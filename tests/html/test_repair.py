@@ -103,6 +103,9 @@ def faq(question: str, answer: str) -> str:
     "".join(f"<p class=tab-pane hidden>{a} {b}</p>" for a, b in pairwise(SENTENCES[:3])) + STORY,
     faq("<a href='#a{1}'>{0}</a>", "<div><p id=a{1} hidden>{0}</p></div>") + STORY,
     faq("<button popovertarget=a{1}>{0}</button>", "<p popover id=a{1}>{0} {0}</p>") + STORY,
+    f"<nav><ul>{LINKS * 9}</ul></nav><div hidden><main>{STORY}</main></div>",
+    f"<x-a><template shadowrootmode=open>{STORY}</template><template shadowrootmode=open>No"
+    "</template></x-a>",
     # A noscript is text up to its end tag, and a template ends what is open in it.
     *(f"<noscript>{part}</noscript>{STORY}<p title=\"a\">b</p>" for part in (
         "<iframe src=/a>", "<b>a</b> < <!-- b --> <STYLE>c", "<!-- <p>a</p>", "<img src=\"/a>",
@@ -376,6 +379,7 @@ def test_panels_of_tabs_are_text(name: str) -> None:
     "<svg><path/>Sorry, <g><path/>your browser <use href='#a'>draws</use> nothing</g></svg>",
     f"<p popover=manual>{SENTENCES[7]}</p>",
     f"<button onclick=\"show('a')\">Size</button><dialog id=a>{SENTENCES[6] * 2}</dialog>",
+    "<noscript>Sila aktifkan skrip untuk melihat laman ini</noscript>",
 ])  # fmt: skip
 def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
     shown = text_of(f"<main>{STORY}{hidden}</main>").split()
@@ -579,6 +583,7 @@ def test_what_nobody_sees_within_a_word_is_removed(codes: str) -> None:
     (b"\x1b(I1234\x1b(B", "iso-2022-jp", "ｱｲｳｴ"),
     (b"\x1b$B9)~~\x1b(B a", "iso-2022-jp", "工\ufffd a"),
     (b"\x805 \xa3\xa0 \xa8\xbc", "gbk", "€5 \u3000 ḿ"),
+    (b"\xfe\x59 \xfe\x90", "gbk", "龴 龺"),
     (b"\xd5\xe2\xc0\xef" * 20 + b"\xff", "gbk", "这里" * 20 + "\ufffd"),
     (b"\xa4\x40\xa1\x45\xa4\x40 \xa3\xe15", "big5", "一\u2027一 €5"),
     (b"\xd3\xce\xa6\xc7 \xae \xbe", "koi8-u", "сніг \u045e \u040e"),
