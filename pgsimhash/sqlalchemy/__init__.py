@@ -33,10 +33,6 @@ __all__ = [
     "simhash_lock",
 ]
 
-
-# -- The project's own tables ---------------------------------------------------------------------
-
-
 _made: Final[WeakSet[sa.Table]] = WeakSet()
 
 
@@ -105,8 +101,6 @@ def simhash_lock(table: type[Any] | sa.FromClause) -> sa.Select[tuple[Any]]:
     lock = func.pg_catalog.pg_advisory_xact_lock(sa.literal(_PG_TYPE, Integer), kind)
     return sa.select(lock).select_from(one.outerjoin(row, sa.false()))
 
-
-# -- The package's tables -------------------------------------------------------------------------
 
 metadata = sa.MetaData(schema=SCHEMA)
 
