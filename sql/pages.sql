@@ -201,9 +201,10 @@ CREATE FUNCTION pgsimhash._next_versions(
 $$;
 
 -- Versions by their ids, those that exist.
-CREATE FUNCTION pgsimhash._versions(own_id integer, page_ids bigint[]) RETURNS SETOF pgsimhash.pages
+CREATE FUNCTION pgsimhash._versions(own_id integer, page_ids bigint[])
+RETURNS TABLE (page_id bigint, url text, distance smallint, markdown text)
     LANGUAGE sql STABLE PARALLEL SAFE ${in_order} AS $$
-    SELECT p.*
+    SELECT p.page_id, p.url, p.distance, p.markdown
     FROM unnest(page_ids) AS u (page_id)
     JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = u.page_id;
 $$;
