@@ -150,14 +150,16 @@ def _chunks(
         parquet, file = _parquet(path)
         known = file.metadata
         done, total = 0, known.num_rows
-        size = sum(known.row_group(at).total_byte_size for at in range(known.num_row_groups))
-        most_rows = max(1, min(ROWS, BYTES * total // max(size, 1)))
+        columns = None if column is None else [column]
         with parquet.translated_errors(path, "read"):
-            for batch in file.iter_batches(most_rows, columns=None if column is None else [column]):
-                done += len(batch)
-                cells = [] if column is None else batch.column(column).to_pylist()
-                step = step or 1 + max(len(batch) - 1, 0) // most
-                yield batch, cells[::step], (done, total)
+            for at in range(known.num_row_groups):
+                group = known.row_group(at)
+                share = BYTES * group.num_rows // max(group.total_byte_size, 1)
+                for batch in file.iter_batches(max(1, min(ROWS, share)), [at], columns):
+                    done += len(batch)
+                    cells = batch.column(column).to_pylist() if columns else []
+                    step = step or 1 + max(len(batch) - 1, 0) // most
+                    yield batch, cells[::step], (done, total)
         if done != total:
             problem = f"{path} is damaged: it has {done:,} of {total:,} rows"
             raise ArgumentError("invalid_file", problem)

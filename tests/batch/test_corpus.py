@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import string
 import tracemalloc
 from contextlib import suppress
 from itertools import combinations
@@ -112,6 +113,20 @@ def test_long_rows_are_read_in_smaller_parts(
     )
     assert outcome == whole
     assert len(seen) > 5
+
+
+def test_parts_of_long_rows_are_small_beside_many_short_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rng = tmp_path / "a.parquet", random.Random(2)
+    with pq.ParquetWriter(path, pa.schema({"text": pa.string()})) as writer:
+        for count, words in ((3000, 5), (20, 2000)):
+            texts = [" ".join(rng.choices(string.ascii_lowercase, k=words)) for _ in range(count)]
+            writer.write_table(pa.table({"text": texts}))
+    monkeypatch.setattr(corpus, "BYTES", 20_000)
+    seen: list[int] = []
+    dedup(path, tmp_path / "kept.parquet", progress=lambda done, _: seen.append(done))
+    assert len([done for done in seen if done > 3000]) >= 4
 
 
 def test_ids_of_any_form_and_numbers_of_rows(tmp_path: Path) -> None:
