@@ -1,10 +1,11 @@
-/* What is rendered of a page: pgsimhash/html/markdown.py, events().
+/* What is rendered of a page: pgsimhash/html/markdown.py, events(), but with finished lines instead
+ * of the texts and inline elements outside code.
  *
  * The tree is walked in the order of the outline, so the elements and texts of that are counted
  * again. A tree that has changed since is UNSUPPORTED.
  */
 #include "characters.h"
-#include "page.h"
+#include "inline.h"
 
 #include <stdlib.h>
 
@@ -16,7 +17,10 @@ typedef struct {
     int32_t element, piece;
     bool separated;  /* the last event begins or ends a block, so blank text changes nothing */
     const Node *pre; /* but in this element */
+    bool in_table;   /* with data, of which cells have lines */
     Buffer text;     /* the last event is this text, if it has a size */
+    Inline line;
+    int ends, ends_max; /* of elements; a page with more is UNSUPPORTED */
     Tag tags[TAGS_KEPT];
 } Walk;
 
@@ -39,33 +43,92 @@ static bool append(Walk *walk, PyObject *event) {
     return is_added;
 }
 
-/* Add an event behind the text before it. */
-static Status add_event(Walk *walk, PyObject *event, bool separates) {
-    Py_ssize_t size = (Py_ssize_t)walk->text.size;
-    bool is_added = !size || append(walk, PyUnicode_DecodeUTF8(walk->text.data, size, NULL));
+static bool is_raw(const Walk *walk) { return walk->pre != NULL && !walk->in_table; }
+
+/* Add the text before what comes next. */
+static Status end_text(Walk *walk) {
+    const uint8_t *text = walk->text.data;
+    size_t size = walk->text.size;
     walk->text.size = 0;
-    walk->separated = separates;
-    return append(walk, event) && is_added ? DONE : RAISED;
+    if (size == 0) return DONE;
+    if (!is_raw(walk)) return inline_text(&walk->line, text, text + size);
+    return append(walk, PyUnicode_DecodeUTF8((char *)text, (Py_ssize_t)size, NULL)) ? DONE : RAISED;
+}
+
+/* Add the line before what comes next, if it has words. */
+static Status end_line(Walk *walk) {
+    Status status = inline_join(&walk->line);
+    const Buffer *joined = &walk->line.joined;
+    if (status != DONE || joined->size == 0) return status;
+    PyObject *line = PyUnicode_DecodeUTF8(joined->data, (Py_ssize_t)joined->size, NULL);
+    return append(walk, line == NULL ? NULL : Py_BuildValue("sN", "", line)) ? DONE : RAISED;
+}
+
+/* A block begins or ends. */
+static Status separate(Walk *walk, const Tag *tag, bool begins) {
+    bool is_cell = tag->flags & IS_CELL, has_parts = walk->line.parts.size > 0;
+    if (is_raw(walk)) return DONE;
+    if (!walk->in_table) return has_parts ? end_line(walk) : DONE;
+    if (is_cell && !begins) return end_line(walk);
+    bool ends_line = is_cell || (!begins && tag->flags & IS_TABLE);
+    return !has_parts ? DONE : ends_line ? end_line(walk) : inline_space(&walk->line);
+}
+
+/* Notice where a heading or a table with data begins or ends. */
+static Status look_at_block(Walk *walk, const Tag *tag, bool begins, PyObject *element) {
+    if (is_raw(walk)) return DONE;
+    if (walk->in_table) {
+        walk->in_table = begins || !(tag->flags & IS_TABLE);
+    } else if (tag->flags & IS_HEADING) {
+        walk->line.is_heading = begins;
+    } else if (tag->flags & IS_TABLE && begins) {
+        PyObject *result = PyObject_CallFunctionObjArgs(walk->line.is_data_table, element, NULL);
+        if (result == NULL) return RAISED;
+        walk->in_table = PyObject_IsTrue(result) == 1;
+        Py_DECREF(result);
+    }
+    walk->line.breaks = !(walk->in_table || walk->line.is_heading);
+    return DONE;
+}
+
+/* A block, or in code any element, begins or ends: add an event. */
+static Status add_event(Walk *walk, const Node *node, const Tag *tag, bool begins,
+                        PyObject *element) {
+    Status status = tag->flags & EVENT_BLOCK ? separate(walk, tag, begins) : DONE;
+    if (status == DONE && tag->flags & EVENT_BLOCK)
+        status = look_at_block(walk, tag, begins, element);
+    if (status != DONE) return status;
+    PyObject *event = NULL;
+    if (tag->flags & EVENT_PLAIN)
+        event = PyUnicode_FromString("");
+    else if (!begins)
+        event = Py_NewRef(Py_None);
+    else
+        event = Py_BuildValue("NO", PyUnicode_InternFromString((const char *)node->name), element);
+    if (begins && tag->flags & IS_CODE && walk->pre == NULL) walk->pre = node;
+    if (!begins && walk->pre == node) walk->pre = NULL;
+    return append(walk, event) ? DONE : RAISED;
 }
 
 /* An element begins or ends. */
 static Status add_tag(Walk *walk, const Node *node, const Tag *tag, bool begins) {
-    if (tag->flags & EVENT_PLAIN)
-        return walk->separated ? DONE : add_event(walk, PyUnicode_FromString(""), true);
-    if (!(tag->flags & (EVENT_ELEMENT | EVENT_BLOCK | EVENT_INLINE))) return DONE;
-    PyObject *event = begins ? NULL : Py_NewRef(Py_None);
-    if (begins) {
-        PyObject *name = PyUnicode_InternFromString((const char *)node->name);
-        PyObject *element = tag->flags & EVENT_ELEMENT ? element_of(walk->module, walk->body, node)
-                                                       : Py_NewRef(Py_None);
-        if (name != NULL && element != NULL) event = PyTuple_Pack(2, name, element);
-        Py_XDECREF(name);
-        Py_XDECREF(element);
-        if (tag->flags & IS_CODE && walk->pre == NULL) walk->pre = node;
-    } else if (walk->pre == node) {
-        walk->pre = NULL;
-    }
-    return add_event(walk, event, tag->flags & EVENT_BLOCK);
+    uint32_t flags = tag->flags;
+    if (flags & EVENT_PLAIN && walk->separated) return DONE;
+    if (!(flags & (EVENT_ELEMENT | EVENT_BLOCK | EVENT_INLINE))) return DONE;
+    if (!begins && !(flags & EVENT_PLAIN) && ++walk->ends > walk->ends_max) return UNSUPPORTED;
+    Status status = end_text(walk);
+    if (status != DONE) return status;
+    walk->separated = flags & EVENT_BLOCK;
+    bool is_inline = flags & EVENT_INLINE && !is_raw(walk);
+    bool is_needed = is_inline && flags & TAG_LINK ? !begins : begins && flags & EVENT_ELEMENT;
+    PyObject *element = is_needed ? element_of(walk->module, walk->body, node)
+                                  : Py_NewRef(Py_None);
+    if (element == NULL) return RAISED;
+    if (!is_inline) status = add_event(walk, node, tag, begins, element);
+    else if (begins) status = inline_begin(&walk->line, node, element);
+    else status = inline_end(&walk->line, node, element);
+    Py_DECREF(element);
+    return status;
 }
 
 /* Add a text, if the block that it belongs to is shown. */
@@ -121,16 +184,22 @@ static Status read_events(Walk *walk) {
     const Node *body = node_of(walk->module, walk->body);
     if (body == NULL) return RAISED;
     Status status = walk_through(body, begin, end, add_text, walk);
+    if (status == DONE) status = end_text(walk);
+    if (status == DONE && walk->line.parts.size) status = end_line(walk);
     bool is_same = walk->element == entered_count(walk->page) &&
                    walk->piece == piece_count(walk->page);
     return status == DONE && !is_same ? UNSUPPORTED : status;
 }
 
-/* events(tables, page, body) -> a list of events, or None if the tree has changed */
+/* events(tables, page, body, functions for Inline, most ends of elements)
+ * -> a list of events, or None if the tree has changed or has too many elements */
 PyObject *events(PyObject *module, PyObject *arguments) {
     PyObject *table_capsule, *page_capsule;
-    Walk walk = {.module = module};
-    if (!PyArg_ParseTuple(arguments, "OOO", &table_capsule, &page_capsule, &walk.body))
+    Walk walk = {.module = module, .line.breaks = true};
+    Inline *line = &walk.line;
+    if (!PyArg_ParseTuple(arguments, "OOO(OOOOO)i", &table_capsule, &page_capsule, &walk.body,
+                          &line->link, &line->image, &line->escape, &line->escape_start,
+                          &line->is_data_table, &walk.ends_max))
         return NULL;
     walk.tables = tables_of(table_capsule);
     walk.page = walk.tables == NULL ? NULL : page_of(page_capsule);
@@ -143,6 +212,7 @@ PyObject *events(PyObject *module, PyObject *arguments) {
         status = read_events(&walk);
     }
     buffer_free(&walk.text);
+    inline_free(&walk.line);
     free(walk.marks);
     if (status == DONE) return walk.events;
     Py_XDECREF(walk.events);

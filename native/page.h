@@ -3,7 +3,8 @@
  * The steps follow the Python code of the default scheme, in its order and with its names; each file
  * names its module. Python decides what is right, and one test compares the two bit by bit. No
  * state is global: a page is read by several threads at once, each with its own Page, and without
- * the GIL, so only module.c, tables.c, texts.c, events.c and complex_words.c may call Python.
+ * the GIL, so only module.c, tables.c, texts.c, events.c, inline.c and complex_words.c may
+ * call Python.
  */
 #ifndef PGSIMHASH_PAGE_H
 #define PGSIMHASH_PAGE_H

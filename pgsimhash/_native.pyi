@@ -29,7 +29,12 @@ def vote_texts(
     tables: object, texts: list[str], factors: tuple[float, ...] | None, /
 ) -> list[_Vote | None]: ...
 def events(
-    tables: object, page: object, body: HtmlElement, /
+    tables: object,
+    page: object,
+    body: HtmlElement,
+    functions: tuple[Callable[..., object], ...],
+    most: int,
+    /,
 ) -> list[tuple[str, Any] | str | None] | None: ...
 def describe(element: HtmlElement, /) -> tuple[str, str | None, str | None, str | None, int]: ...
 def is_clean(utf8: bytes, /) -> bool: ...

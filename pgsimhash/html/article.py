@@ -16,7 +16,14 @@ from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simha
 from pgsimhash.html.cut import cut
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head
 from pgsimhash.html.hidden import open_hidden, show_hidden
-from pgsimhash.html.markdown import escape, escape_start, events, render
+from pgsimhash.html.markdown import (
+    Links,
+    escape,
+    escape_start,
+    events,
+    is_data_table,
+    render,
+)
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
@@ -105,12 +112,15 @@ def article_of_tree(
         return shown(page.text())
 
     def markdown() -> str:
-        parts = None if isinstance(page, _WeighedPage) else page.events(body)
+        links, parts = Links(head.base), None
+        if isinstance(page, NativePage):
+            functions = links.link, links.image, escape, escape_start, is_data_table
+            parts = page.events(body, functions, MARKED_UP_MAX)
         if parts is None:
-            parts = list(events(body, weighed().ignored(body)))
-        if parts.count(None) > MARKED_UP_MAX:
-            return unmarked(text().split("\n"))
-        return clean_text(render(parts, head.base))
+            links, parts = Links(head.base), list(events(body, weighed().ignored(body)))
+            if parts.count(None) > MARKED_UP_MAX:
+                return unmarked(text().split("\n"))
+        return clean_text(render(parts, links))
 
     def weighed() -> _WeighedPage:
         return page if isinstance(page, _WeighedPage) else _WeighedPage(body)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Final
 
 from lxml import etree
@@ -50,12 +50,22 @@ _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 
 
 def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Event]:
-    """Yield what is rendered of a tree, in order.
+    """Yield what is rendered of a tree, in order, texts beside one another as one.
 
     An element that begins is its tag and the element, or None where it is not needed; None is the
     end of the last one that began; a text is empty between blocks, where others may be left out.
     Without ``ignored``, hidden elements and scripts are rendered, too.
     """
+    for is_text, run in groupby(_events(element, ignored), _is_text):
+        events = list(run)
+        yield from ["".join(map(str, events))] if is_text else events
+
+
+def _is_text(event: Event) -> bool:
+    return isinstance(event, str) and event != ""
+
+
+def _events(element: HtmlElement, ignored: Ignored | None) -> Iterator[Event]:
     elements, texts = ignored or (set(), set())
     walker = etree.iterwalk(element, events=("start", "end"))
     skipped = None
@@ -78,9 +88,9 @@ def events(element: HtmlElement, ignored: Ignored | None = None) -> Iterator[Eve
                 yield node.text
 
 
-def render(events: Iterable[Event], base: str | None) -> str:
-    """Return the Markdown of elements and texts, with URLs relative to ``base``."""
-    writer = _Writer(base)
+def render(events: Iterable[Event], links: Links) -> str:
+    """Return the Markdown of elements and texts, or of elements and lines of Markdown."""
+    writer = _Writer(links)
     opened: list[tuple[str, Any]] = []
     following = iter(events)
     for event in following:
@@ -89,7 +99,9 @@ def render(events: Iterable[Event], base: str | None) -> str:
             writer.end(tag, node)
         elif isinstance(event, tuple):
             tag, node = event
-            if tag == "pre" and writer.table is None:
+            if not tag:
+                writer.line(node)
+            elif tag == "pre" and writer.table is None:
                 writer.code(node, _code_of(following))
             else:
                 opened.append(event)
@@ -126,15 +138,37 @@ def _code_of(events: Iterator[Event]) -> str:
     return "".join(parts)
 
 
+class Links:
+    """Resolves the URLs of links and images relative to ``base``, up to :data:`URLS_MAX`."""
+
+    def __init__(self, base: str | None) -> None:
+        self._base, self._urls = base, 0
+
+    def link(self, node: HtmlElement) -> str:
+        """Return the Markdown that ends a link, or nothing without a URL."""
+        url = self._url(node.get("href"))
+        return f"]({url})" if url else ""
+
+    def image(self, node: HtmlElement) -> str:
+        """Return the Markdown of an image, or nothing without a URL."""
+        source = self._url(image_source(node))
+        return f"![{escape(' '.join(node.get('alt', '').split()))}]({source})" if source else ""
+
+    def _url(self, reference: str | None) -> str | None:
+        self._urls += 1
+        return absolute(reference, self._base) if self._urls <= URLS_MAX else None
+
+
 class _Writer:
     """Collects the finished Markdown blocks and the open one."""
 
-    def __init__(self, base: str | None) -> None:
+    def __init__(self, links: Links) -> None:
         self.blocks: list[str] = []
-        self._base, self._urls = base, 0
+        self._links = links
         # The open block: words to escape; or Markdown, with what it is: "opens" or "closes" of a
-        # mark, "image" or "break".
+        # mark, "image" or "break". Or its finished line.
         self._inline: list[Any] = []
+        self._is_line = False
         # The open inline elements: the number of the block, the place in its text, and how many
         # texts and images there were so far.
         self._open: list[tuple[int, int, int]] = []
@@ -156,7 +190,9 @@ class _Writer:
             self._inline.append("")
             self._code += MARKS[tag] == "`"
         elif tag == "img":
-            self._image(node)
+            if image := self._links.image(node):
+                self._inline.append((image, "image"))
+                self._texts += 1
         elif tag == "br":
             self._inline.append(" " if self.table or self._heading else ("  \n", "break"))
         elif self.table is None:
@@ -224,6 +260,10 @@ class _Writer:
         elif self._inline:  # at the start of a line it would be stripped
             self._inline.append(" ")
 
+    def line(self, line: str) -> None:
+        """Add a line of Markdown, which is all of the open block."""
+        self._inline, self._is_line = [line], True
+
     def code(self, pre: HtmlElement, text: str) -> None:
         """Add a block of code."""
         self.flush()
@@ -241,6 +281,9 @@ class _Writer:
         """End the inline text and return it, with white space outside its marks."""
         self._block += 1
         parts, self._inline = self._inline, []
+        if self._is_line:
+            self._is_line = False
+            return str(parts[0])
         if tuple not in map(type, parts):
             return escape(" ".join("".join(parts).split()))
         line: list[str] = []
@@ -315,30 +358,18 @@ class _Writer:
             return
         if self._heading and mark == "**":
             mark = end = ""
-        elif tag == "a" and (url := self._url(node.get("href"))):
-            mark, end = "[", f"]({url})"
+        elif tag == "a" and (link := self._links.link(node)):
+            mark, end = "[", link
         self._inline[place] = mark, "opens"
         self._inline.append((end, "closes"))
-
-    def _image(self, node: HtmlElement) -> None:
-        source = self._url(image_source(node))
-        if source:
-            alt = escape(" ".join(node.get("alt", "").split()))
-            self._inline.append((f"![{alt}]({source})", "image"))
-            self._texts += 1
-
-    def _url(self, reference: str | None) -> str | None:
-        self._urls += 1
-        return absolute(reference, self._base) if self._urls <= URLS_MAX else None
 
     def _end_in_table(self, tag: str, node: Any, table: _Table) -> None:
         self.separate()
         if tag in CELL_TAGS:
             is_header = tag == "th" or node.getparent().getparent().tag == "thead"
             table.add_cell(self._line(), node.get("colspan"), is_header=is_header)
-        elif tag in ("caption", "table"):
+        elif tag == "table":
             self.flush()
-        if tag == "table":
             self.table = None
             if text := table.markdown():
                 self._emit(text)

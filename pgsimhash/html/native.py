@@ -6,6 +6,7 @@ left to the Python code.
 """
 
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
@@ -53,9 +54,15 @@ class NativePage(NamedTuple):
         """Return the text of its outline."""
         return _native.text(self.page)
 
-    def events(self, body: HtmlElement) -> list[Event] | None:
-        """Return what is rendered of the page, or None if ``body`` has changed."""
-        return _native.events(_tables(), self.page, body)
+    def events(
+        self, body: HtmlElement, functions: tuple[Callable[..., object], ...], most: int
+    ) -> list[Event] | None:
+        """Return what is rendered of the page: elements, and lines with the tag "".
+
+        None if ``body`` has changed, or for more than ``most`` elements. ``functions`` are those of
+        native/inline.h.
+        """
+        return _native.events(_tables(), self.page, body, functions, most)
 
     def vote(self, factors: Factors) -> VoteFields | None:
         """Return the fields of the ``Vote`` of its words and pairs, or None without one."""

@@ -27,7 +27,7 @@ from pgsimhash.html.article import Article
 from pgsimhash.html.blocks import storable, structure_of, words
 from pgsimhash.html.cut import cut
 from pgsimhash.html.head import image_source, own_source, read_head
-from pgsimhash.html.markdown import events, render
+from pgsimhash.html.markdown import Links, events, render
 from pgsimhash.html.parse import clean_text, clean_utf8, parse
 from pgsimhash.pages.selectors import NO_SELECTORS, Selectors
 
@@ -83,7 +83,7 @@ def read_blog(
             image.set("src", storable(source))
     soup = _soup(root)
     _clean(soup)
-    markdown = clean_text(render(events(_content(soup)), head.base))
+    markdown = clean_text(render(events(_content(soup)), Links(head.base)))
     about = (head.title, head.canonical_url, head.language, structure)
     return Article(
         markdown,

@@ -17,7 +17,7 @@ from pgsimhash.html.blocks import (
     structure_of,
     structure_simhash,
 )
-from pgsimhash.html.markdown import events, render
+from pgsimhash.html.markdown import Links, events, render
 from pgsimhash.html.parse import may_crowd_attributes
 from tests.conftest import ROOT
 from tests.html.texts import TEXT, parsed, parsed_body
@@ -177,7 +177,7 @@ BASE = "https://bay.example/news/"
 
 
 def rendered(html: str) -> str:
-    return render(events(parsed(f"<body>{html}</body>")), BASE)
+    return render(events(parsed(f"<body>{html}</body>")), Links(BASE))
 
 
 @pytest.mark.parametrize(("html", "markdown"), [

@@ -185,6 +185,42 @@ def test_fuzzed_pages(html: str | bytes, charset: str | None) -> None:
     check(html, charset)
 
 
+WORDS = [
+    *("word", "two words", " lead", "trail ", "a*b", "_x_", "`tick`", "``", "[br]", "x!", " "),
+    *("&amp;amp;", "&amp;#35;", "&amp;x", "&lt;b&gt;", "\xa0", "\u3000z", "\x85y", "\u2028", "\n"),
+    *("# not", "1. one", "\u0661. x", "- dash", "+", "=", "===", "~~~", "> q", "| p |", "\\", "]("),
+]
+INLINE = ["a href=/x", "a href=", "a href='javascript:1'", "b", "strong", "em", "code", "del", "u"]
+BLOCKS = [
+    *("p", "div", "ul", "ol", "li", "h2", "blockquote", "table", "tr", "td", "th", "caption", "dd"),
+    *("pre", "thead", "table role=none", "td colspan=3", "ol start=7", "pre class=lang-x", "svg"),
+]
+VOID = ["br", "img src=/i.png alt='a*b'", "img", "img src=data:x", "hr", "wbr"]
+
+
+def made_markup(rng: random.Random, depth: int) -> str:
+    parts = []
+    for _ in range(rng.randrange(1, 6)):
+        kind = rng.random()
+        if kind < 0.4 or not depth:
+            parts.append(rng.choice(WORDS))
+        elif kind < 0.5:
+            parts.append(f"<{rng.choice(VOID)}>")
+        else:
+            tag = rng.choice(INLINE if rng.random() < 0.6 else BLOCKS)
+            end = f"</{tag.split()[0]}>" if rng.random() < 0.97 else ""
+            parts.append(f"<{tag}>{made_markup(rng, depth - 1)}{end}")
+    return "".join(parts)
+
+
+def test_inline_elements_and_tables() -> None:
+    rng = random.Random("markup")
+    for _ in range(500):
+        markup = (made_markup(rng, depth) for depth in (4, 3, 2))
+        content = f"<p>{TEXT}</p>".join(("<main><article><h1>A ledger</h1>", *markup, ""))
+        assert check(content) == "C"
+
+
 def test_threads_read_at_once() -> None:
     pages = [path.read_bytes() for path in EXAMPLES] * 4
     expected = [read(html)[0] for html in pages]
@@ -212,10 +248,12 @@ def test_the_events_of_a_changed_tree_are_left_to_python() -> None:
         body = parsed_body(f"<h1>A ledger</h1><p>{TEXT} <i>x</i> y</p><ul><li>{TEXT}</ul>")
         page = native.read(body)
         assert page is not None
-        assert page.events(body)
+        functions = (str, str, str, str, bool)
+        assert page.events(body, functions, 100)
+        assert page.events(body, functions, 1) is None
         next(body.iter(removed)).drop_tree()
-        assert page.events(body) is None
-        assert page.events(parsed_body("<p>")) is None
+        assert page.events(body, functions, 100) is None
+        assert page.events(parsed_body("<p>"), functions, 100) is None
 
 
 def test_other_weights_and_texts_of_an_article() -> None:

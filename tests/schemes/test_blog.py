@@ -19,7 +19,7 @@ from readability import Document
 
 from pgsimhash import fingerprint
 from pgsimhash.errors import PageError
-from pgsimhash.html.markdown import events, render
+from pgsimhash.html.markdown import Links, events, render
 from pgsimhash.html.parse import clean_utf8
 from pgsimhash.schemes import Scheme, blog
 from pgsimhash.schemes.blog import read_blog
@@ -110,7 +110,9 @@ def content_of(soup: BeautifulSoup) -> str | None:
 
 def markdown_of(html: str) -> str:
     content = content_of(cleaned(html))
-    return "" if content is None else render(events(lxml.html.document_fromstring(content)), None)
+    if content is None:
+        return ""
+    return render(events(lxml.html.document_fromstring(content)), Links(None))
 
 
 def page(inside: str, text: str = TEXT, head: str = "") -> str:
