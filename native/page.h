@@ -267,6 +267,7 @@ Status find_levels(Page *page, const Tables *tables, Arena *arena);
 Status weigh(Page *page, const Tables *tables);
 /* The number of the nearest element around one that has more words, or 0. */
 int32_t larger_around(const Element *elements, const Element *element);
+double table_likelihood(const Element *table);
 /* Find the blocks of each element, which are consecutive, and the nearest one around with more. */
 void find_blocks_of_elements(Page *page);
 bool show_whole_elements(Page *page, Arena *arena);

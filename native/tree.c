@@ -124,7 +124,7 @@ static double run_likelihood(const Element *element) {
     return (1 - 1 / many) / (1 + square(element->siblings->words / many / 40));
 }
 
-static double table_likelihood(const Element *table) {
+double table_likelihood(const Element *table) {
     double rows = table->inside.rows, cells = table->inside.cells;
     if (rows < 2.0 || cells < 4.0) return 0.0;
     return (1 - 1 / rows) / (1 + square(table->words / cells / 15)) / (1 + table->inside.tables);

@@ -45,17 +45,18 @@ static void sum_blocks(const Page *page, Sums *sums) {
     }
 }
 
-/* Whether a table is a data table. */
-static bool is_data(const Inside *inside) {
-    return !inside->tables &&
-           (inside->header_cells || (inside->rows > 1 && !inside->cell_blocks));
+static bool is_data(const Element *table) {
+    const Inside *inside = &table->inside;
+    return table_likelihood(table) > LISTED_FROM ||
+           (!inside->tables &&
+            (inside->header_cells || (inside->rows > 1 && !inside->cell_blocks)));
 }
 
 /* Whether an element with blocks is shown whole. */
 static bool is_chosen(const Element *elements, const Element *element, const Sums *sums) {
     Sums from = sums[element->start], to = sums[element->stop];
     if (from.framed < to.framed) return false;
-    if (element->flags & IS_TABLE && !is_data(&element->inside)) return false;
+    if (element->flags & IS_TABLE && !is_data(element)) return false;
     if (element->flags & IS_QUOTATION && element->words > 0.5 * elements->words) return false;
     const Element *near = elements + element->larger, *wide = elements + near->parent;
     bool before = sums[near->start].shown < from.shown, behind = to.shown < sums[near->stop].shown;

@@ -95,7 +95,7 @@ _TITLE_SHARE: Final = 0.75  # with this share of the prose before it, an h1 coun
 _LEAD: Final = 20.0
 _FEW: Final = 5.0  # with this many words, ``main`` and ``article`` count half
 # From this likelihood on, a table or list contains data, and its dates are data too.
-_LISTED_FROM: Final = 0.4
+LISTED_FROM: Final = 0.4
 
 
 @dataclass(slots=True, eq=False)
@@ -244,7 +244,7 @@ def look_around(elements: Sequence[Element], blocks: Sequence[TextBlock]) -> Non
     _inherit(elements)
     for block in blocks:
         _find_unit(block, elements)
-        block.is_listed = max(block.in_table, block.in_run) > _LISTED_FROM
+        block.is_listed = max(block.in_table, block.in_run) > LISTED_FROM
         if block.is_listed:
             block.kinds = block.kinds.replace(bytes([VOLATILE]), bytes([LISTED]))
             parent = block.element.parent
@@ -398,7 +398,7 @@ def _run_likelihood(element: Element) -> float:
     return (1 - 1 / many) / (1 + (element.siblings.words / many / 40) ** 2)
 
 
-def _table_likelihood(table: Element) -> float:
+def table_likelihood(table: Element) -> float:
     """Return the likelihood, 0 to 1, of a data table: of several rows and short cells."""
     rows, cells = table.inside["tr"], sum(table.inside[tag] for tag in CELL_TAGS)
     if rows < 2 or cells < 4:
@@ -416,7 +416,7 @@ def _find_unit(block: TextBlock, elements: Sequence[Element]) -> None:
     element = block.element
     if element.table > element.run:
         table = elements[element.table]
-        block.in_table = _table_likelihood(table)
+        block.in_table = table_likelihood(table)
         block.unit = block.in_table * _unlinked(table)
     elif element.run:
         block.in_run, block.unit = _run_likelihood(elements[element.run]), element.run_words
@@ -425,7 +425,7 @@ def _find_unit(block: TextBlock, elements: Sequence[Element]) -> None:
 def is_framed(block: TextBlock, elements: Sequence[Element]) -> bool:
     """Return whether words are in boilerplate, and not only in a named cell of a data table."""
     frame = elements[block.element.in_frame]
-    is_cell = frame.tag in CELL_TAGS and block.in_table > _LISTED_FROM
+    is_cell = frame.tag in CELL_TAGS and block.in_table > LISTED_FROM
     return frame.place > 0 and block.words != [] and not is_cell
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from pgsimhash.html.blocks import CELL_BLOCKS, LIST_TAGS, TITLE_TAGS, Element, Named, Outline, words
 from pgsimhash.html.page_words import (
+    LISTED_FROM,
     NUMBER,
     WORD,
     TextBlock,
@@ -20,6 +21,7 @@ from pgsimhash.html.page_words import (
     larger_around,
     look_around,
     places_of,
+    table_likelihood,
 )
 
 COEFFICIENTS: Final = {
@@ -390,8 +392,10 @@ def _show_whole(elements: Sequence[Element], all_blocks: Sequence[TextBlock]) ->
 
 
 def _is_data(table: Element) -> bool:
-    """Return whether a table is a data table, by the rule of ``is_data_table``."""
+    """Return whether a table is a data table, by the rule of ``is_data_table`` or short cells."""
     tags = table.inside
+    if table_likelihood(table) > LISTED_FROM:
+        return True
     return not tags["table"] and (
         tags["th"] > 0 or (tags["tr"] > 1 and CELL_BLOCKS.isdisjoint(tags))
     )

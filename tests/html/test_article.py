@@ -613,3 +613,17 @@ def test_the_linked_titles_of_items_are_shown_with_their_prices() -> None:
     text = read_article(f"<ul>{LINKS}</ul><main><h2>Shop</h2><ol>{items}</ol></main>").text
     assert [kind for kind in kinds if f"A {kind} for the boats" in text] == kinds
     assert "More about" not in text
+
+
+@pytest.mark.parametrize("tag", ["p", "div", "ul"])
+def test_the_linked_cells_of_a_table_are_shown_with_their_rows(tag: str) -> None:
+    kinds = SENTENCES[0].split()[:7]
+    cell = f"<td><{tag}>{{}}</{tag}></td>"
+    values = "".join(map(cell.format, ("13.4 m", "8.0 m (-89%)", "9.6 m (-71%)")))
+    rows = (cell.format(f"<a href=/{kind}>{kind}</a>") + values for kind in kinds)
+    table = f"<table>{''.join(map('<tr>{}</tr>'.format, rows))}</table>"
+    text = read_article(f"<ul>{LINKS}</ul><main><h1>Boats</h1>{STORY}{table}</main>").text
+    assert [kind for kind in kinds if kind not in text.split("\n")] == []
+    # A table for layout has longer cells.
+    layout = f"<table><tr><td><p><a href=/>Home</a></p></td><td>{STORY}</td></tr></table>"
+    assert "Home" not in read_article(f"<ul>{LINKS}</ul>{layout}").text
