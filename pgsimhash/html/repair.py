@@ -50,6 +50,8 @@ _SHOWS: Final = {"template": ("shadowrootmode", "shadowroot"), "dialog": ("open"
 _MESSAGE_WORDS: Final = 60
 _SCRIPTS: Final = re.compile(
     r"java ?script|\bscript(s|ing)?\b|\bjs\b|browser|cookies|loading|sz?krip|skrypt|скрипт"
+    r"|navigateur|navegador|przeglądar|webbläsar|nettleser|\btaray|prohlížeč|böngész|\bselai[nm]"
+    r"|trình duyệt|peramban|περιηγητ|переглядач|브라우저|متصفح|דפדפן|览器|覽器|ラウ ウザ|รา าว ว์"
     r"|браузер|스크립트|سكري?بت|اسکریپت|स्क्रिप्ट|סקריפט|สค คร|脚本|指令 令碼|クリ リプ"
 )
 _FALLBACK_WORDS: Final = 10  # a shorter noscript with an image or a link is that of a script

@@ -380,6 +380,11 @@ def test_panels_of_tabs_are_text(name: str) -> None:
     f"<p popover=manual>{SENTENCES[7]}</p>",
     f"<button onclick=\"show('a')\">Size</button><dialog id=a>{SENTENCES[6] * 2}</dialog>",
     "<noscript>Sila aktifkan skrip untuk melihat laman ini</noscript>",
+    "<noscript>Votre navigateur ne prend pas en charge cette carte</noscript>",
+    "<noscript>Twoja przeglądarka nie obsługuje tej mapy</noscript>",
+    "<noscript>您的浏览器不支持此地图</noscript>",
+    "<noscript>お使いのブラウザはこの地図に対応していません</noscript>",
+    "<noscript>เบราว์เซอร์ของคุณไม่รองรับแผนที่นี้</noscript>",
 ])  # fmt: skip
 def test_what_readers_do_not_see_is_no_text(hidden: str) -> None:
     shown = text_of(f"<main>{STORY}{hidden}</main>").split()
