@@ -270,7 +270,11 @@ def clear_topics(root: HtmlElement, page_title: str | None) -> None:
             titles.append(title)
         for part in (title, *islice(title.iterancestors(), 1)):
             if _is_apart(part) and (part.tag == "dt" or _is_titled(part)):
-                others = islice(part.itersiblings(str(part.tag)), LABEL_PARTS)
+                behind, before = (
+                    islice(part.itersiblings(str(part.tag), preceding=preceding), LABEL_PARTS)
+                    for preceding in (False, True)
+                )
+                others = chain(behind, before if part is title else ())
                 if part.tag == "dt" or any(map(_is_other_topic, others)):
                     del part.attrib["id"]
     for title in titles[:_TITLES_MAX]:
