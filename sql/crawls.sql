@@ -57,18 +57,20 @@ DECLARE
         WHERE r.collection_id = own_id AND r.ended_at IS NOT NULL
         ORDER BY r.run_id DESC
     );
+    later_start timestamptz;
 BEGIN
     later := coalesce(later, ended[1:1]);
     earlier := coalesce(earlier, ARRAY(
         SELECT u.run_id FROM unnest(ended) AS u (run_id) WHERE u.run_id < ALL (later) LIMIT 1
     ));
     PERFORM pgsimhash._check_runs(collection, earlier), pgsimhash._check_runs(collection, later);
+    later_start := (SELECT min(r.started_at) FROM pgsimhash.runs AS r WHERE r.run_id = ANY (later));
     RETURN QUERY
     WITH seen AS MATERIALIZED (
         SELECT DISTINCT ON (g.is_later, address)
             g.is_later, g.batch % 2 = 0 AS is_gone, p.page_id, p.url, coalesce(p.host, '') AS host,
             p.simhash, coalesce(p.text_digest, p.simhash) AS text, p.html_digest, p.title,
-            coalesce(p.address, p.url) COLLATE "C" AS address
+            p.fetched_at, coalesce(p.address, p.url) COLLATE "C" AS address
         FROM (
             SELECT
                 c.is_later, abs(u.page_id) AS page_id,
@@ -83,6 +85,29 @@ BEGIN
         CROSS JOIN ${page g.page_id} AS p
         ORDER BY g.is_later, address, g.batch DESC, p.page_id DESC
     ),
+    -- The earlier pages that the later crawl did not see, and that were not due when it began.
+    fresh AS MATERIALIZED (
+        SELECT u.page_id
+        FROM (
+            SELECT array_agg(s.page_id) AS page_ids, array_agg(s.url) AS urls,
+                array_agg(greatest(s.fetched_at, l.seen_at)) AS times
+            FROM seen AS s
+            LEFT JOIN LATERAL (
+                SELECT n.seen_at FROM pgsimhash.last_seen AS n
+                WHERE n.collection_id = own_id AND n.page_id = s.page_id
+                    AND n.seen_at < later_start
+                ORDER BY n.collection_id, n.page_id
+                LIMIT 1
+            ) AS l ON true
+            WHERE NOT EXISTS (
+                SELECT FROM seen AS o WHERE o.is_later AND o.address = s.address
+            )
+        ) AS a
+        CROSS JOIN LATERAL ROWS FROM (
+            unnest(a.page_ids, a.urls, a.times), pgsimhash._settings_for(own_id, a.urls)
+        ) AS u (page_id, url, last_fetch)
+        WHERE u.last_fetch > later_start - u.refetch_after
+    ),
     compared AS (
         SELECT
             coalesce(l.url, e.url) AS url, coalesce(l.title, e.title) AS title,
@@ -95,7 +120,8 @@ BEGIN
                 WHEN e.text = l.text OR e.html_digest = l.html_digest THEN 'unchanged'
                 WHEN l.address = e.address THEN 'changed'
                 WHEN e.url IS NULL THEN 'new'
-                WHEN t.url IS NOT NULL OR later <@ ended AND v.is_visited THEN 'missing'
+                WHEN t.url IS NOT NULL OR later <@ ended AND v.is_visited AND f.page_id IS NULL
+                    THEN 'missing'
                 ELSE 'not_visited'
             END AS change
         FROM (SELECT * FROM seen AS s WHERE NOT s.is_later AND NOT s.is_gone) AS e
@@ -118,6 +144,7 @@ BEGIN
             FROM seen AS s
             GROUP BY s.host
         ) AS v ON v.host = e.host
+        LEFT JOIN fresh AS f ON f.page_id = e.page_id
         WHERE e.url IS NOT NULL OR NOT l.is_gone
     ),
     placed AS (

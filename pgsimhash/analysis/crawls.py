@@ -28,7 +28,8 @@ class CrawlChange(WithWords):
     - ``gone``: the later crawl found it gone (404 or 410).
     - ``missing``: it redirects to a page of the later crawl, or this ended without it, and visited
       at least half as many pages of the host as the earlier one saw.
-    - ``not_visited``: nor did the later crawl see it, but it omitted more, or did not end.
+    - ``not_visited``: nor did the later crawl see it, but it omitted more, or did not end, or the
+      page was not due by its policy when it began.
     - ``unchanged``: the same text. One record for all of these ``pages``, without a URL.
     """
 

@@ -49,7 +49,7 @@ MEANINGS: Final = {
     "new": "new",
     "gone": "gone (404 or 410)",
     "missing": "missing: the crawl ended without them",
-    "not_visited": "not visited: the crawl omitted more of the host",
+    "not_visited": "not visited: not due, or the crawl omitted more of the host",
     "unchanged": "unchanged",
 }
 """What became of pages between two crawls, and what it means."""

@@ -5,7 +5,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
@@ -217,6 +217,51 @@ def test_a_page_moved_to_where_it_redirects(dsn: str) -> None:
     ]
     assert changes[0].distance
     assert [change.added for change in changes[:3]] == [["edited"], ["edited"], None]
+
+
+def test_pages_that_were_not_due_are_not_missing(dsn: str) -> None:
+    """Nobody asked for them; a page with the text of one is a copy, and did not come from there."""
+
+    def visit(label: str, *paths: str) -> None:
+        texts = {path: text(path[0]) for path in paths}
+        pages = [SourcePage(f"https://a.example/{path}", html) for path, html in texts.items()]
+        crawl(dsn, pages, label)
+
+    def unseen(earlier: str) -> list[Change]:
+        changes = listed(compare_crawls(store, earlier, "later").changes)
+        return [change for change in changes if change[0] != "unchanged"]
+
+    def pass_days(days: int) -> None:
+        for table, time in {
+            "pages": "fetched_at", "last_seen": "seen_at", "runs": "started_at",
+        }.items():  # fmt: skip
+            run_sql(dsn, f"UPDATE pgsimhash.{table} SET {time} = {time} - interval '{days} days'")
+
+    with connect(dsn, collection="site", create=True) as store:
+        store.set_policy("*", refetch_after=timedelta(days=7))
+        visit("first", *"abcde")
+        pass_days(4)
+        visit("second", *"abd")
+        pass_days(4)
+        visit("later", "a", "b", "copy")
+        copied = ("moved", "a.example/copy", "a.example/c")
+        missing, fresh = (
+            [(kind, f"a.example/{path}", None) for path in "de"]
+            for kind in ("missing", "not_visited")
+        )
+        assert unseen("first") == [copied, missing[1], fresh[0]]
+        assert unseen("second") == [("new", "a.example/copy", None), fresh[0]]
+        # What a still later crawl saw says nothing about that one.
+        visit("last", *"de")
+        assert unseen("first") == [copied, *missing]
+        store.set_policy("*", refetch_after=timedelta(days=9))
+        assert unseen("first") == [
+            ("new", "a.example/copy", None),
+            ("not_visited", "a.example/c", None),
+            *fresh,
+        ]
+        store.remove_policy("*")
+        assert unseen("first") == [copied, *missing]
 
 
 def test_texts_are_compared_as_far_as_they_are_kept_and_requested(dsn: str, crawled: Store) -> None:
