@@ -1,7 +1,7 @@
 """Drop or tag near-duplicates in a Scrapy crawl, and do not fetch known pages again.
 
-:class:`Addon` is the whole set-up. Pages are stored by an item pipeline or a spider middleware,
-never by both. Needs Scrapy 2.15 or later (extra ``scrapy``) and its asyncio reactor, the default.
+:class:`Addon` is the whole set-up. Pages are stored by an item pipeline, or else by a spider
+middleware. Needs Scrapy 2.15 or later (extra ``scrapy``) and its asyncio reactor, the default.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from queue import Empty, Queue
 from threading import Thread
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -39,7 +39,6 @@ with requires("pgsimhash.scrapy", "Scrapy 2.15 or later", extra="scrapy"):
     from scrapy.http.request import NO_CALLBACK
     from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import is_asyncio_available
-    from scrapy.utils.misc import load_object
     from scrapy.utils.request import RequestFingerprinter
     from w3lib.url import canonicalize_url
 
@@ -70,27 +69,24 @@ class Addon:
     """Enable what a crawl needs: ``ADDONS = {"pgsimhash.scrapy.Addon": 500}``.
 
     The downloader middleware skips requests for known pages. The spider middleware stores pages and
-    drops the items of known ones, unless ``ITEM_PIPELINES`` has the pipeline.
+    drops the items of known ones, unless the pipeline is enabled.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Enable the two middlewares, unless ``PGSIMHASH_ENABLED`` is false."""
-        _check_enabled(settings)
+        """Enable the two middlewares."""
         enable = settings.setdefault_in_component_priority_dict
         enable("DOWNLOADER_MIDDLEWARES", PgsimhashDownloaderMiddleware, 60)
-        if PgsimhashPipeline not in map(load_object, settings.getdict("ITEM_PIPELINES")):
-            enable("SPIDER_MIDDLEWARES", PgsimhashSpiderMiddleware, 600)
+        enable("SPIDER_MIDDLEWARES", PgsimhashSpiderMiddleware, 600)
 
 
 class _Component:
     """The base of the components: the settings, the store in its thread, the counters."""
 
-    _stores: ClassVar = True
-
     def __init__(self, crawler: Crawler) -> None:
         """Open the store; errors of the store or the settings end the crawl here."""
         settings = crawler.settings
-        _check_enabled(settings)
+        if not settings.getbool("PGSIMHASH_ENABLED", True):
+            raise NotConfigured
         self._crawler = crawler
         self._action = settings.get("PGSIMHASH_ACTION", "drop")
         self._tag = settings.get("PGSIMHASH_TAG", "pgsimhash")
@@ -105,19 +101,14 @@ class _Component:
         if crawler not in _opened:
             _opened[crawler] = _Store(crawler)
         self._store = _opened[crawler]
-        if self._store.stores and self._stores:
-            raise invalid_argument(
-                "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so "
-                "the second would find all pages unchanged; enable one of them"
-            )
-        self._store.stores |= self._stores
+        self._store.has_pipeline |= isinstance(self, PgsimhashPipeline)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     async def _verdict(
-        self, page: SourcePage | PageStatus
+        self, page: SourcePage | PageStatus, request: Request | None = None
     ) -> tuple[Verdict | None, dict[str, Any]]:
         """Return the store's verdict, counted, and its tag; on an error, the tag alone."""
         is_stored = False
@@ -132,7 +123,7 @@ class _Component:
             tag = {"url": page.url, "kind": "unanswered", "reason": reason, "detail": str(error)}
             return None, tag
         finally:
-            self._release(page.url, is_stored=is_stored)
+            self._release([page.url, *_urls(request)], is_stored=is_stored)
         self._count(verdict.kind)
         if verdict.reason == "address_known":
             self._count("address_known")
@@ -154,7 +145,7 @@ class _Component:
             closing = self._crawler.engine.close_spider_async(reason="pgsimhash_error")
             self._closing = asyncio.ensure_future(closing)
 
-    def _release(self, *urls: str, is_stored: bool = False) -> None:
+    def _release(self, urls: Iterable[str], *, is_stored: bool = False) -> None:
         """End the requests of these URLs; if they failed, make those that waited for them."""
         for request in self._store.in_flight.release(urls, is_stored=is_stored):
             self._crawler.stats.inc_value("pgsimhash/skipped", -1)
@@ -232,17 +223,12 @@ class PgsimhashSpiderMiddleware(_Component):
     """Drop the output of callbacks for known pages, or only tag the responses.
 
     ``response.meta`` has the verdict, which generator callbacks can read. Responses without HTML,
-    or with a status outside 200 to 299, pass unchanged.
+    or with a status outside 200 to 299, pass unchanged; with the pipeline, all do.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._arrived = WeakSet[Response]()
-        crawler.signals.connect(self._release_rest, signal=signals.spider_idle)
-
-    def _release_rest(self) -> None:
-        """Request other URLs of pages that never arrive: a callback or middleware took them."""
-        self._release(*self._store.in_flight.urls)
 
     def process_spider_input(self, response: Response) -> None:
         """Note the response; another middleware may give it to the errback of its request alone."""
@@ -255,15 +241,19 @@ class PgsimhashSpiderMiddleware(_Component):
 
         A generator starts after its page got the verdict; without FOLLOW it does not start at all.
         """
-        is_arrived = response in self._arrived
-        verdict = await self._verdict_about(response) if is_arrived else None
+        is_stored = response in self._arrived and not self._store.has_pipeline
+        verdict = await self._verdict_about(response) if is_stored else None
         drops = verdict is not None and self._drops(verdict)
+        has_items = False
         if drops:
             self._count("dropped")
         if self._follows or not drops:
             async for output in result:
-                if not drops or isinstance(output, Request):
+                if isinstance(output, Request) or not drops:
+                    has_items |= not isinstance(output, Request)
                     yield output
+        if not has_items:
+            self._release(_urls(response.request))
 
     async def _verdict_about(self, response: Response) -> Verdict | None:
         is_page = isinstance(response, HtmlResponse) and 200 <= response.status < 300
@@ -283,7 +273,7 @@ class PgsimhashSpiderMiddleware(_Component):
             content=content, ignore=ignore,
             noindex=any(says_noindex(value.decode("latin-1")) for value in robots),
         )  # fmt: skip
-        verdict, tag = await self._verdict(page)
+        verdict, tag = await self._verdict(page, request)
         response.meta[self._tag] = tag
         return verdict
 
@@ -295,8 +285,6 @@ class PgsimhashDownloaderMiddleware(_Component):
     made. So are start requests, those that this crawl made before, such as retries, and those whose
     ``meta`` has ``{"pgsimhash": False}``.
     """
-
-    _stores = False
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -311,11 +299,19 @@ class PgsimhashDownloaderMiddleware(_Component):
         self._in_flight: dict[str, bool] = {}
         # Scrapy drops a redirect to a page that it requested before.
         crawler.signals.connect(self._follow, signal=signals.request_scheduled)
-        crawler.signals.connect(self._end, signal=signals.request_dropped)
+        crawler.signals.connect(self._store.in_flight.end, signal=signals.request_dropped)
+        # The spider middleware knows of callbacks without items.
+        for signal in ("item_scraped", "item_dropped", "item_error", "spider_error"):
+            crawler.signals.connect(self._release_done, signal=getattr(signals, signal))
+        crawler.signals.connect(self._release_rest, signal=signals.spider_idle)
 
-    def _end(self, request: Request) -> None:
-        """Let the page to which a dropped redirect leads answer for its address."""
-        self._store.in_flight.end(request.meta.get("redirect_urls", ()))
+    def _release_done(self, response: Response | None) -> None:
+        """Request other URLs of a page whose item or callback ended."""
+        self._release(_urls(getattr(response, "request", None)))
+
+    def _release_rest(self) -> None:
+        """Request other URLs of pages that never arrive: a callback or middleware took them."""
+        self._release(list(self._store.in_flight.held))
 
     def _follow(self, request: Request) -> None:
         """Store where the request before a redirect led."""
@@ -352,7 +348,7 @@ class PgsimhashDownloaderMiddleware(_Component):
             if validators is None:
                 self._count("skipped")
                 # A redirect to a known page answers for its address too.
-                self._release_all(request, is_stored=True)
+                self._release(_urls(request), is_stored=True)
                 raise IgnoreRequest("the page is known")
             if address and not self._store.in_flight.take(address, request):
                 self._count("skipped")
@@ -375,18 +371,14 @@ class PgsimhashDownloaderMiddleware(_Component):
         if response.status in (304, 404, 410) and "cached" not in response.flags:
             await self._verdict(PageStatus(page[0], response.status != 304))
         if not (isinstance(response, HtmlResponse) and 200 <= response.status < 300):
-            self._release_all(request)
+            self._release(_urls(request))
         if response.status == 304 and has_validators:
             raise IgnoreRequest("the page is unmodified")
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Request another URL of a page whose request failed."""
-        self._release_all(request)
-
-    def _release_all(self, request: Request, *, is_stored: bool = False) -> None:
-        urls = (request.url, *request.meta.get("redirect_urls", []))
-        self._release(*urls, is_stored=is_stored)
+        self._release(_urls(request))
 
 
 class _InFlight:
@@ -394,39 +386,39 @@ class _InFlight:
 
     def __init__(self) -> None:
         # By the URL of a request: its address, and those of the URLs before its redirects.
-        self._held: dict[str, set[str]] = {}
+        self.held: dict[str, list[str]] = {}
         # By address: requests of its other URLs, which are made if that request fails.
         self._waiting: defaultdict[str, deque[Request]] = defaultdict(partial(deque, maxlen=100))
-        # The addresses for which a page of this crawl answers.
-        self._ended: set[str] = set()
+        # The addresses that are held, or for which a page of this crawl answers.
+        self._taken: set[str] = set()
 
-    @property
-    def urls(self) -> list[str]:
-        """The URLs of requests that did not end."""
-        return list(self._held)
-
-    def end(self, urls: Iterable[str]) -> None:
-        """Make no other request for the addresses of these URLs."""
-        self._ended.update(*(self._held.pop(url, ()) for url in urls))
+    def end(self, request: Request) -> None:
+        """Let the page to which a dropped redirect leads answer for its address."""
+        for url in request.meta.get("redirect_urls", ()):
+            self.held.pop(url, None)
 
     def take(self, address: str, request: Request) -> bool:
         """Return whether a request may be made; otherwise it waits for another of its address."""
-        urls = (request.url, *request.meta.get("redirect_urls", []))
-        held = {own for url in urls for own in self._held.pop(url, ())}
-        if any(address in others for others in (self._ended, *self._held.values())):
-            for own in held:
+        own = self._pop(_urls(request))
+        if address in self._taken:
+            for led in own:
                 # They lead to the same page.
-                self._waiting.pop(own, None)
+                self._waiting.pop(led, None)
             self._waiting[address].append(request)
             return False
-        self._held[request.url] = held | {address}
+        self.held[request.url] = [*own, address]
+        self._taken.update(self.held[request.url])
         return True
 
     def release(self, urls: Iterable[str], *, is_stored: bool) -> list[Request]:
         """End the requests of these URLs; return those that waited for them, if they failed."""
-        held = [own for url in urls for own in self._held.pop(url, ())]
-        waiting = [request for own in held for request in self._waiting.pop(own, ())]
+        waiting = [request for own in self._pop(urls) for request in self._waiting.pop(own, ())]
         return [] if is_stored else waiting
+
+    def _pop(self, urls: Iterable[str]) -> list[str]:
+        addresses = [own for url in urls for own in self.held.pop(url, ())]
+        self._taken.difference_update(addresses)
+        return addresses
 
 
 class _Store:
@@ -442,7 +434,7 @@ class _Store:
         self._tasks: Queue[tuple[Any, Future[Any]] | None] = Queue()
         self._failure: StoreError | None = None
         self._resumes_at = self.logs_at = 0.0
-        self._is_closed = self.stores = False
+        self._is_closed = self.has_pipeline = False
         self.in_flight = _InFlight()
         self._redirects: dict[str, str] = {}
         with ExitStack() as stack:
@@ -540,9 +532,9 @@ _opened: WeakKeyDictionary[Crawler, _Store] = WeakKeyDictionary()
 _pages: WeakKeyDictionary[Request, tuple[str, str] | None] = WeakKeyDictionary()
 
 
-def _check_enabled(settings: BaseSettings) -> None:
-    if not settings.getbool("PGSIMHASH_ENABLED", True):
-        raise NotConfigured
+def _urls(request: Request | None) -> tuple[str, ...]:
+    """Return the URL of a request, and those before its redirects."""
+    return () if request is None else (request.url, *request.meta.get("redirect_urls", ()))
 
 
 def _is_left(request: Request) -> bool:

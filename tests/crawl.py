@@ -58,6 +58,9 @@ class RequestsSpider(scrapy.Spider):
         if b"incomplete" in response.body:
             yield get_retry_request(cast(scrapy.Request, response.request), spider=self)
             return
+        if b"no item" in response.body:
+            return
+        assert b"broken" not in response.body
         tag = response.meta.get("pgsimhash")
         item = {"url": response.url, "html": response.body, "tag": tag}
         yield {**item, "part": 1}

@@ -25,7 +25,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from pgsimhash import ArgumentError, PgsimhashError, connect
 from pgsimhash.schemes import register_scheme
-from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
+from pgsimhash.scrapy import PgsimhashPipeline
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
 from tests.database import run_sql
@@ -211,6 +211,14 @@ def test_an_add_on_skips_requests_for_known_pages(site: Site, dsn: str) -> None:
 def test_an_add_on_leaves_storing_to_the_pipeline_and_can_be_disabled(site: Site, dsn: str) -> None:
     assert Crawl(site, dsn, {**ADDON, **PIPELINE}).counted["dropped"] == COUNT - SHORT - 8
     assert Crawl(site, dsn, {**ADDON, **PIPELINE}).counted["skipped"] == COUNT - SHORT
+    # Another class of the pipeline, and one that is disabled.
+    for pipelines in (
+        {"tests.test_scrapy.Own": 300},
+        {next(iter(PIPELINE["ITEM_PIPELINES"])): None},
+    ):
+        run_sql(dsn, "DELETE FROM pgsimhash.pages")
+        crawl = Crawl(site, dsn, {**ADDON, "ITEM_PIPELINES": pipelines})
+        assert (crawl.log, crawl.counted["new"], crawl.counted["unchanged"]) == ("", 8, 0)
     for settings in (ADDON, PIPELINE, MIDDLEWARE):
         off = Crawl(site, dsn, {**settings, "PGSIMHASH_ENABLED": False})
         assert (off.log, off.counted, len(off.items)) == ("", {}, COUNT + 3)
@@ -297,14 +305,25 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
     ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
     ({"PGSIMHASH_COLLECTION": "crawl", "PGSIMHASH_CREATE": False}, "'crawl' does not exist"),
     ({"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}, "asyncio reactor"),
-    # The first of the two has opened the store; the crawl must end all the same.
-    (MIDDLEWARE, "enable one of them"),
+    # The downloader middleware has opened the store; the crawl must end all the same.
+    ({**ADDON, "ITEM_PIPELINES": {"tests.test_scrapy.Unusable": 1}}, "no such pipeline"),
 ])  # fmt: skip
 def test_invalid_crawl_settings(site: Site, dsn: str, settings: dict[str, Any], told: str) -> None:
     crawl = Crawl(site, dsn, {**PIPELINE, **settings})
     assert told in crawl.log
     assert crawl.items == []
     assert "response_received_count" not in crawl.all
+
+
+class Unusable(PgsimhashPipeline):
+    """A pipeline that cannot start."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        raise ArgumentError("invalid_argument", "no such pipeline")
+
+
+class Own(PgsimhashPipeline):
+    """The pipeline of a project."""
 
 
 def crawler_of(dsn: str, **settings: Any) -> Crawler:
@@ -426,11 +445,3 @@ def test_invalid_settings_are_refused(dsn: str) -> None:
         with pytest.raises(PgsimhashError, match=message, check=because(reason)):
             asyncio.run(process(crawler_of(dsn, **{f"PGSIMHASH_{name}": value}), []))
     assert {*threading.enumerate()} <= before
-
-    async def both() -> None:
-        crawler = crawler_of(dsn)
-        await process(crawler, [])
-        PgsimhashSpiderMiddleware.from_crawler(crawler)
-
-    with pytest.raises(ArgumentError, match="enable one", check=because("invalid_argument")):
-        asyncio.run(both())

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DropItem, IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.request import RequestFingerprinter
 
 from pgsimhash import connect
 from pgsimhash.pages.records import StoredPage
+from pgsimhash.scrapy import _InFlight
 from tests.database import run_sql
 from tests.forks import Run
 
@@ -454,6 +455,64 @@ def test_a_page_that_never_arrives_frees_its_address(site: Site, dsn: str) -> No
     made = site.crawl(dsn, "/page", *urls, *shorts, CONCURRENT_REQUESTS=1, **refusal)
     assert [path.partition("?")[0] for path in made.paths] == ["/page", "/story"]
     assert (len(made.asked), made.counted["skipped"]) == (4, 5)
+
+
+@pytest.mark.parametrize(
+    "answer", ["no item", "no page", "dropped", "another URL", "error", "broken"]
+)
+def test_a_response_without_a_stored_page_frees_its_address(
+    site: Site, dsn: str, answer: str
+) -> None:
+    """Other URLs of it are requested as soon as the response is done with."""
+    ignore_sid(dsn)
+    urls = [f"/story?sid={n}" for n in range(4)]
+    first = "/story?sid=first"
+    others = [{"url": f"/{n}", "priority": -1} for n in range(5)]
+    site.answers |= dict.fromkeys(urls, lambda *_: (200, {}, story("one")))
+    site.answers[first] = lambda *_: (200, {}, story(f"one {answer}"))
+    pipelines: dict[str, Any] = {"tests.test_scrapy_requests.Changes": 100}
+    pipelines |= PIPELINE["ITEM_PIPELINES"]
+    requests: list[Any] = [{"url": first, "priority": 1}, *urls, *others]
+    site.crawl(dsn, *requests, CONCURRENT_REQUESTS=1, ITEM_PIPELINES=pipelines)
+    asked = [path.partition("?")[0] for path in site.asked]
+    assert asked.count("/story") == 2
+    assert "/story" in asked[2:5]
+
+
+class Changes:
+    """An item pipeline before ours, in which some items lose their page."""
+
+    def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
+        if b"no page" in item["html"]:
+            del item["html"]
+        elif b"dropped" in item["html"]:
+            raise DropItem("no story")
+        elif b"another URL" in item["html"]:
+            item["url"] += "&print=1"
+        elif b"error" in item["html"]:
+            raise ValueError
+        return item
+
+
+class Address(str):
+    """An address that counts how often one is looked up."""
+
+    __slots__ = ()
+    looked_up = 0
+
+    def __hash__(self) -> int:
+        Address.looked_up += 1
+        return super().__hash__()
+
+
+def test_a_request_is_not_compared_with_all_others_without_a_page() -> None:
+    in_flight = _InFlight()
+    for n in range(1000):
+        assert in_flight.take(Address(f"https://a.example/{n}"), Request(f"https://a.example/{n}"))
+    assert not in_flight.take(Address("https://a.example/0"), Request("https://a.example/0?sid=1"))
+    assert Address.looked_up < 10_000
+    assert len(in_flight.release(["https://a.example/0"], is_stored=False)) == 1
+    assert in_flight.take(Address("https://a.example/0"), Request("https://a.example/0?sid=2"))
 
 
 class Guard:
