@@ -76,7 +76,7 @@ class Addon:
         """Enable the two middlewares."""
         enable = settings.setdefault_in_component_priority_dict
         enable("DOWNLOADER_MIDDLEWARES", PgsimhashDownloaderMiddleware, 60)
-        enable("SPIDER_MIDDLEWARES", PgsimhashSpiderMiddleware, 600)
+        enable("SPIDER_MIDDLEWARES", PgsimhashSpiderMiddleware, 1000)
 
 
 class _Component:

@@ -44,7 +44,7 @@ FRONT = "".join(f'<a class="page" href="{link}"></a>' for link in ["/data.json",
 PIPELINE = {"ITEM_PIPELINES": {"pgsimhash.scrapy.PgsimhashPipeline": 300}}
 ADDON = {"ADDONS": {"pgsimhash.scrapy.Addon": 500}}
 AT_ONCE = {"PGSIMHASH_RETRY_SECONDS": 0}
-MIDDLEWARE = {"SPIDER_MIDDLEWARES": {"pgsimhash.scrapy.PgsimhashSpiderMiddleware": 600}}
+MIDDLEWARE = {"SPIDER_MIDDLEWARES": {"pgsimhash.scrapy.PgsimhashSpiderMiddleware": 1000}}
 
 
 class Site(ThreadingHTTPServer):

@@ -523,7 +523,10 @@ class Guard:
             raise IgnoreRequest
 
 
-def test_a_page_that_another_middleware_refuses_is_not_known(site: Site, dsn: str) -> None:
-    guard = {"SPIDER_MIDDLEWARES": {"tests.test_scrapy_requests.Guard": 543}}
+@pytest.mark.parametrize("order", [543, 950])
+def test_a_page_that_another_middleware_refuses_is_not_known(
+    site: Site, dsn: str, order: int
+) -> None:
+    guard = {"SPIDER_MIDDLEWARES": {"tests.test_scrapy_requests.Guard": order}}
     assert site.crawl(dsn, "/story", "/a", **guard).paths == ["/a"]
     assert site.crawl(dsn, "/story", "/a").paths == ["/story"]
