@@ -24,14 +24,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg import conninfo, pq
 
-from pgsimhash.db.server_errors import (
-    LOST,
-    closed,
-    first_line,
-    no_connection,
-    no_connection_of_pool,
-    translated_sqlalchemy_errors,
-)
+from pgsimhash.db import server_errors
 from pgsimhash.db.statements import close, in_thread, is_active, is_idle, waited
 from pgsimhash.errors import NoServerError, StoreError, check_type, invalid_argument
 from pgsimhash.log import log_warnings
@@ -68,7 +61,8 @@ def open_connection(
         )
     except psycopg.ProgrammingError as error:
         # libpq quotes what it cannot read, with the password.
-        problem = first_line(error).replace(dsn, "...") if dsn else first_line(error)
+        problem = server_errors.first_line(error)
+        problem = problem.replace(dsn, "...") if dsn else problem
         raise NoServerError(
             "invalid_dsn",
             f"the DSN cannot be read: {problem}; write it like "
@@ -76,7 +70,7 @@ def open_connection(
         ) from error
     except (psycopg.OperationalError, UnicodeError) as error:
         # The codec of host names raises this for an invalid name.
-        raise in_thread(partial(no_connection, error), asynchronous) from error
+        raise in_thread(partial(server_errors.no_connection, error), asynchronous) from error
     try:
         if connection.info.server_version < _OLDEST_SERVER:
             version = connection.info.server_version // 10000
@@ -163,7 +157,7 @@ class Connections(ABC):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise closed("store")
+            raise server_errors.closed("store")
 
 
 def connections_of(
@@ -252,14 +246,14 @@ class _PoolConnections(Connections):
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
         if self._source.closed:
-            raise closed("pool")
+            raise server_errors.closed("pool")
         try:
             connection = waited(self._source.getconn())
         except psycopg.OperationalError as error:
             if self._lost:
                 # The pool takes a while to replace connections.
-                raise no_connection(error) from error
-            reason = partial(no_connection_of_pool, self._source, error)
+                raise server_errors.no_connection(error) from error
+            reason = partial(server_errors.no_connection_of_pool, self._source, error)
             raise in_thread(reason, self._asynchronous) from error
         self._lost = False
         try:
@@ -281,7 +275,7 @@ class _CallerConnections(Connections):
 
     def _check_open(self) -> None:
         if self._source.closed:
-            raise closed("connection")
+            raise server_errors.closed("connection")
 
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
@@ -301,7 +295,7 @@ class _EngineConnections(Connections):
     @contextmanager
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         self._check_open()
-        with translated_sqlalchemy_errors():
+        with server_errors.translated_sqlalchemy_errors():
             checked_out = self._source.connect()
         try:
             connection = _driver_connection(checked_out)
@@ -349,7 +343,7 @@ class _SessionConnections(Connections):
     def checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         session = self._present()
         with _taken(_turns.setdefault(session, {}), self._asynchronous):
-            with translated_sqlalchemy_errors():
+            with server_errors.translated_sqlalchemy_errors():
                 connection = _connection_of(session)
                 if not connection.in_transaction():
                     # SQLAlchemy's commit() would not end a transaction that it did not begin.
@@ -389,7 +383,7 @@ _KINDS: Final[dict[str, type[Connections]]] = {
 def _in_autocommit(connection: Any, discard: Callable[[], object]) -> Iterator[None]:
     """Put a connection of a pool into autocommit mode; discard it if it cannot be restored."""
     if connection.closed:
-        raise LOST.about("it was closed in its pool")
+        raise server_errors.LOST.about("it was closed in its pool")
     if not is_idle(connection):
         raise StoreError(
             "wrong_transaction",

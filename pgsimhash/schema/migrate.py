@@ -15,17 +15,9 @@ from sqlalchemy import Connection, Engine, Text, cast, create_engine, func, sele
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.pool import NullPool
 
+from pgsimhash.db import server_errors
 from pgsimhash.db.connections import open_connection
 from pgsimhash.db.schema_names import configured_schema, in_schema, read_sql
-from pgsimhash.db.server_errors import (
-    BY_STATE,
-    LOST,
-    Translation,
-    first_line,
-    is_cut,
-    raised_by_schema,
-    server_words,
-)
 from pgsimhash.errors import SchemaError, StoreError, install_command, invalid_argument
 from pgsimhash.schema.deployed import is_compatible, is_other_build
 from pgsimhash.schema.scripts import drop_statements, schema_script, split_statements
@@ -296,23 +288,24 @@ def refusals_translated() -> Iterator[None]:
     except DBAPIError as error:
         original: Any = error.orig
         # A project may use another driver than psycopg 3.
-        words = server_words(original) if isinstance(original, psycopg.Error) else ""
-        words = words or first_line(original)
+        words = server_errors.server_words(original) if isinstance(original, psycopg.Error) else ""
+        words = words or server_errors.first_line(original)
         state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or ""
-        translation = BY_STATE.get(state, _OTHER) if state != "42501" else _NOT_PERMITTED
+        known = server_errors.BY_STATE.get(state, _OTHER)
+        translation = _NOT_PERMITTED if state == "42501" else known
         # SQLAlchemy does not look for a lost connection in its first statements.
-        is_lost = isinstance(error, OperationalError) and is_cut(state)
+        is_lost = isinstance(error, OperationalError) and server_errors.is_cut(state)
         if error.connection_invalidated or is_lost:
-            translation = LOST
-        raise raised_by_schema(state, words) or translation.about(words) from error
+            translation = server_errors.LOST
+        raise server_errors.raised_by_schema(state, words) or translation.about(words) from error
 
 
-_OTHER: Final = Translation(
+_OTHER: Final = server_errors.Translation(
     "refused",
     "the database refuses to migrate, and nothing changed",
     "correct that, and migrate again",
 )
-_NOT_PERMITTED: Final = Translation(
+_NOT_PERMITTED: Final = server_errors.Translation(
     "not_permitted",
     "the database refuses to migrate",
     "connect as a user who may create a schema in it; or have an administrator run CREATE "

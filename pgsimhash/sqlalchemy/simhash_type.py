@@ -8,21 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, SupportsIndex
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    BinaryExpression,
-    BindParameter,
-    Boolean,
-    Column,
-    ColumnElement,
-    FromClause,
-    Integer,
-    Table,
-    Text,
-    bindparam,
-    type_coerce,
-)
+import sqlalchemy as sa
+from sqlalchemy import BigInteger
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DontWrapMixin
 from sqlalchemy.ext.compiler import compiles
@@ -49,21 +36,21 @@ class RefusedValueError(ArgumentError, DontWrapMixin):
 
 
 class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
-    def hamming_distance(self, other: object) -> ColumnElement[int]:
+    def hamming_distance(self, other: object) -> sa.ColumnElement[int]:
         """Return the number of bits in which the column and another simhash differ, 0 to 64.
 
         ``other`` is an ``int`` from 0 to 2**64-1, or an expression: another column, a bindparam.
         """
         return _Distance(self.expr, as_simhash(other))
 
-    def within(self, other: object, distance: SupportsIndex) -> ColumnElement[bool]:
+    def within(self, other: object, distance: SupportsIndex) -> sa.ColumnElement[bool]:
         """Return the condition that the column and another simhash differ in few bits at most.
 
         It is exact, uses the indexes that come with :class:`SIMHASH`, and is never true if the
         column is NULL. ``other`` is an ``int`` from 0 to 2**64-1, or an expression, such as another
         table's column; ``distance`` is 0 to the largest that the column's layout supports.
         """
-        column: ColumnElement[Any] = self.expr
+        column: sa.ColumnElement[Any] = self.expr
         origins = list(column.base_columns)
         layout = _layout_of(origins[0]) if len(origins) == 1 else None
         if layout is None:
@@ -74,9 +61,9 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         limit = check_distance(distance, layout.distances[-1])
         lookup = _lookup(origins[0], layout.name, limit)
         near = _Near(as_simhash(other), lookup)
-        return BinaryExpression(column, near, _EQUALS_ANY, type_=_BOOLEAN)
+        return sa.BinaryExpression(column, near, _EQUALS_ANY, type_=_BOOLEAN)
 
-    def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
+    def operate(self, op: Any, *other: Any, **options: Any) -> sa.ColumnElement[Any]:
         """Refuse comparisons that would use the order of the signed number."""
         if op in _BY_ORDER:
             raise invalid_argument(
@@ -123,18 +110,18 @@ class SIMHASH(TypeDecorator[int]):
         return lambda value: f"CAST({self.process_bind_param(value, dialect)} AS BIGINT)"
 
 
-def as_simhash(value: object) -> ColumnElement[int]:
+def as_simhash(value: object) -> sa.ColumnElement[int]:
     """Return an ``int`` or an expression as an expression of simhashes."""
     if hasattr(value, "__clause_element__"):
         value = value.__clause_element__()
-    if isinstance(value, ColumnElement):
-        return type_coerce(value, _SIMHASH) if isinstance(value.type, NullType) else value
+    if isinstance(value, sa.ColumnElement):
+        return sa.type_coerce(value, _SIMHASH) if isinstance(value.type, NullType) else value
     # literal() takes three times as long.
-    return bindparam(None, check_simhash(value), _SIMHASH, unique=True)  # type: ignore[arg-type]
+    return sa.bindparam(None, check_simhash(value), _SIMHASH, unique=True)  # type: ignore[arg-type]
 
 
 _SIMHASH: Final = SIMHASH()
-_BOOLEAN: Final = Boolean()
+_BOOLEAN: Final = sa.Boolean()
 
 
 def prefix_name(name: str, permutation: Permutation) -> str:
@@ -150,7 +137,7 @@ class _Distance(FunctionElement[int]):
     """The Hamming distance as one element, because SQLAlchemy takes time for each element."""
 
     name = "hamming_distance"
-    type = Integer()
+    type = sa.Integer()
     inherit_cache = True
     stringify_dialect = "postgresql"
 
@@ -169,14 +156,14 @@ def _bit_count(one: str, other: str) -> str:
 class _Lookup:
     """A search of a column; statements with the same object are compiled once."""
 
-    column: Column[Any]
+    column: sa.Column[Any]
     layout: Layout
     distance: int
-    flips: list[BindParameter[str]]
+    flips: list[sa.BindParameter[str]]
     """For each permutation an array as text, because drivers adapt arrays slowly."""
 
 
-class _Near(ColumnElement[Any]):
+class _Near(sa.ColumnElement[Any]):
     """The array of the simhashes of a table within a distance.
 
     The table is read separately, independent of the surrounding statement: the indexes contain all
@@ -185,7 +172,7 @@ class _Near(ColumnElement[Any]):
     element, because SQLAlchemy takes time for each, about as long as a lookup.
     """
 
-    type = ARRAY(_SIMHASH)
+    type = sa.ARRAY(_SIMHASH)
     stringify_dialect = "postgresql"
     _traverse_internals = [  # noqa: RUF012
         ("sought", InternalTraversal.dp_clauseelement),
@@ -193,21 +180,21 @@ class _Near(ColumnElement[Any]):
         ("lookup", InternalTraversal.dp_plain_obj),
     ]
 
-    def __init__(self, sought: ColumnElement[int], lookup: _Lookup) -> None:
+    def __init__(self, sought: sa.ColumnElement[int], lookup: _Lookup) -> None:
         self.sought, self.flips, self.lookup = sought, lookup.flips, lookup
         # Like comparisons do, so that the ORM sees which classes the columns belong to.
         self._propagate_attrs = sought._propagate_attrs
 
     @property
-    def _from_objects(self) -> list[FromClause]:
+    def _from_objects(self) -> list[sa.FromClause]:
         return self.sought._from_objects
 
 
 @lru_cache(maxsize=256)
-def _layout_of(column: ColumnElement[Any]) -> Layout | None:
+def _layout_of(column: sa.ColumnElement[Any]) -> Layout | None:
     """Return the layout of a column whose table has all prefix columns."""
     kind, table = column.type, getattr(column, "table", None)
-    if not isinstance(kind, SIMHASH) or kind.layout is None or not isinstance(table, Table):
+    if not isinstance(kind, SIMHASH) or kind.layout is None or not isinstance(table, sa.Table):
         return None
     layout = get_layout(kind.layout)
     names = [prefix_name(str(column.name), each) for each in layout.permutations]
@@ -215,14 +202,14 @@ def _layout_of(column: ColumnElement[Any]) -> Layout | None:
 
 
 @lru_cache(maxsize=256)
-def _lookup(column: Column[Any], layout_name: str, distance: int) -> _Lookup:
+def _lookup(column: sa.Column[Any], layout_name: str, distance: int) -> _Lookup:
     layout = get_layout(layout_name)
     texts = [
         "{" + ",".join(map(str, permutation.flips(radius))) + "}"
         for permutation, radius in zip(layout.permutations, layout.radii(distance), strict=True)
     ]
     # Permutations of the same width and radius share their flips.
-    shared = {text: bindparam(None, text, Text(), unique=True) for text in texts}
+    shared = {text: sa.bindparam(None, text, sa.Text(), unique=True) for text in texts}
     return _Lookup(column, layout, distance, [shared[text] for text in texts])
 
 

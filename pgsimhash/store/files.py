@@ -12,16 +12,9 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
+from pgsimhash import sources
 from pgsimhash.errors import PgsimhashError
 from pgsimhash.pages.records import PageFailure, PageItem, Pause, Verdict
-from pgsimhash.sources import (
-    FILES_BEFORE,
-    RECORDS_BEFORE,
-    UNKNOWN,
-    find_files,
-    is_page_name,
-    read_file,
-)
 from pgsimhash.sources.page import Reading, plain_path, shown, with_pauses
 from pgsimhash.store.lookups import Calls
 from pgsimhash.store.session import Session, retried
@@ -90,7 +83,7 @@ class Files:
 
     def read(self, paths: Iterable[str | Path]) -> Iterator[PageItem]:
         """Yield the pages that are not stored yet."""
-        found = find_files(paths, self._reading)
+        found = sources.find_files(paths, self._reading)
         while chunk := list(islice(found, _AT_ONCE)):
             files = [
                 None if isinstance(file, PageFailure) else self._at_present(file) for file in chunk
@@ -107,11 +100,11 @@ class Files:
     def _pages(self, path: Path, file: _Progress | None) -> Iterator[PageItem]:
         source = shown(path)
         if file is not None and file.last_record is None:
-            self._reading.skip(FILES_BEFORE, source)
-            if not is_page_name(path.name):
+            self._reading.skip(sources.FILES_BEFORE, source)
+            if not sources.is_page_name(path.name):
                 self._reading.on_read(file.size)
             return
-        pages, is_numbered = read_file(path, self._reading, self._stdin), True
+        pages, is_numbered = sources.read_file(path, self._reading, self._stdin), True
         if str(path) == "-":
             # The process that writes to stdin may wait for verdicts before it continues.
             pages = with_pauses(pages)
@@ -123,7 +116,7 @@ class Files:
             is_numbered = is_numbered and page.record is not None
             record = page.record if is_numbered else None
             if file is not None and file.has(record):
-                self._reading.skip(RECORDS_BEFORE, source, record, page.url)
+                self._reading.skip(sources.RECORDS_BEFORE, source, record, page.url)
                 continue
             fetched_at = None if isinstance(page, PageFailure) else page.fetched_at
             capture = {"source": source, "record": page.record, "fetched_at": fetched_at}
@@ -144,7 +137,7 @@ class Files:
                 assert isinstance(pending, _Pending), "ends were removed"
                 if verdict.kind == "unknown":
                     source, record = pending.capture["source"], pending.capture["record"]
-                    self._reading.skip(UNKNOWN, source, record, verdict.url)
+                    self._reading.skip(sources.UNKNOWN, source, record, verdict.url)
                 else:
                     yield replace(verdict, **pending.capture)
                 if (file := pending.file) is not None:
@@ -195,7 +188,7 @@ class Files:
         path, url = shown(plain_path(file)), None
         if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
             return None
-        if is_page_name(file.name):
+        if sources.is_page_name(file.name):
             url = self._session.collection.page_url(self._reading.url_of(file))
         return _Progress(path, url, status.st_size, status.st_mtime_ns)
 
