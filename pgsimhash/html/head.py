@@ -265,9 +265,9 @@ def check_stand_in(
     first = next(line for line in text.split("\n") if line.strip())
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]
-    is_titled = any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts)
+    titled = [name for part in parts if _BLOCK_TITLE.fullmatch(name := part.rstrip("?"))]
     may_refuse = any(word in content for word in _REFUSING)
-    is_check = is_titled or (may_refuse and _BLOCK.search(content) is not None)
+    is_check = bool(titled) or (may_refuse and _BLOCK.search(content) is not None)
     if len(content) > TEXT_CHARS_MAX and not is_check:
         return
     errors = [part for part in parts if _ERROR.fullmatch(part)]
@@ -276,17 +276,21 @@ def check_stand_in(
     if not (errors or is_check or needs_script or is_shell):
         return
     heading = first.strip().lower()
-    rest = content.removeprefix(heading if heading in errors else "")
-    own, others = _sentences(unlinked())
+    # "Not Found is a record" is no message.
+    names = "|".join(map(re.escape, (*errors, *titled))) or "(?!)"
+    name = re.compile(rf"\b(?:{names}) (?=(?:is|was) (?:an?|the)\b)")
+    is_named = name.search(content) is not None
+    rest = name.sub("", content.removeprefix(heading if heading in errors else ""))
+    own, others = _sentences(name.sub("", unlinked().lower()))
     own_words, other_words = (
         sum(size for size in map(_size, sentences) if size >= _SENTENCE_WORDS)
         for sentences in (own, others)
     )
     # "Line 404 runs from the mill to the quay": the number is its name.
     is_name = any(len(each) >= _SENTENCE_WORDS and not {*errors}.isdisjoint(each) for each in own)
-    has_text = is_name or own_words >= TEXT_WORDS_MIN
+    has_text = is_named or is_name or own_words >= TEXT_WORDS_MIN
     is_confirmed = _SAYS_ERROR.search(rest) or (_MAY_SAY_ERROR.search(rest) and not has_text)
-    if any(not _AMBIGUOUS.fullmatch(part) or is_confirmed for part in errors):
+    if any(is_confirmed or not (is_named or _AMBIGUOUS.fullmatch(part)) for part in errors):
         raise PageError("error_page", "the page says that there is no such page")
     enough = max(TEXT_WORDS_MIN, other_words / 2) if is_check else min(TEXT_WORDS_MIN, other_words)
     if (is_check or needs_script) and own_words < enough:
@@ -300,7 +304,7 @@ def check_stand_in(
 def _sentences(text: str) -> tuple[list[list[str]], list[list[str]]]:
     """Return the words of each sentence that no such page has, and of the others."""
     sentences: tuple[list[list[str]], list[list[str]]] = [], []
-    for words in filter(None, map(str.split, _SENTENCE_ENDS.split(text.lower()))):
+    for words in filter(None, map(str.split, _SENTENCE_ENDS.split(text))):
         sentence = " ".join(words)
         patterns = (_CHECK, _SAYS_ERROR, _MAY_SAY_ERROR)
         sentences[any(pattern.search(sentence) for pattern in patterns)].append(words)

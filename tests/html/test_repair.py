@@ -516,6 +516,12 @@ def test_of_titles_that_contain_nearly_all_of_a_page_only_the_begin_is_read() ->
     " coined in 2003 by a group in Pittsburgh, who first drew bent letters.</p>",
     "<title>Security check</title><p>The security check at the quay takes ten minutes on weekdays."
     " Goats go through a gate of their own, and so do their owners since June.</p>",
+    "<title>Page not found</title><h1>Page not found</h1><p>Page Not Found is a play about two who"
+    " lose a book of the king. They search the cellar, meet a goat and learn to bake.</p>",
+    "<title>Service unavailable</title><p>Service unavailable is an exhibition about waiting rooms."
+    " Visitors take a number, sit down on old chairs and listen to a voice.</p>",
+    "<h1>Are you a robot?</h1><p>Are you a robot is a play for two actors and a toaster. It tours"
+    " the schools of the bay in spring with a bus full of cables and a goat.</p>",
     "<div id=app></div><h1>Ida Berg</h1><p>Born in Oslo, 1971</p><p>Whales, seals</p><p>Norwegian, "
     "English, Finnish, German, Sami</p><p>Tuesday, Friday</p><p>Mill Street 12, second floor</p>",
 ])  # fmt: skip
@@ -546,6 +552,8 @@ def test_a_short_page_with_text_of_its_own_is_a_page(page: str) -> None:
     ("error_page", "<title>502: Bad gateway</title><h1>Bad gateway</h1><p>Error code 502</p><p>The"
         " server of this site reported a bad gateway. Please try again in a few minutes.</p>"),
     ("error_page", f"<title>404</title><h1>404</h1><p>Sorry, nothing is here.</p>{STORY[:200]}"),
+    ("error_page", "<h1>Page not found</h1><p>Page not found is an error of this server. The"
+        " address you asked for does not exist, or somebody has moved it to another place.</p>"),
     ("error_page", "<title>404</title><h1>404</h1><p>This 404 was sent by the ferry of goats. The"
         " page may have been moved. Error 404: check the address, or go on to the pier.</p>"),
 ])  # fmt: skip
