@@ -4,15 +4,13 @@
 :mod:`pgsimhash.html.cut` applies selectors.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
 from fnmatch import translate
 from functools import lru_cache
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from pgsimhash.errors import check_type, invalid_argument
 from pgsimhash.pages.urls import host_of
@@ -54,15 +52,15 @@ class Selectors(NamedTuple):
         given = (f"{name} {value!r}" for name, value in self._asdict().items() if value)
         return " and ".join(given)
 
-    def checked(self) -> Selectors:
+    def checked(self) -> Self:
         """Return these, if both are valid; raise ArgumentError otherwise."""
         for name, value in self._asdict().items():
             check_selectors(name, value)
         return self
 
-    def otherwise(self, other: Selectors) -> Selectors:
+    def otherwise(self, other: Self) -> Self:
         """Return these, and the other's selectors for those that are not set."""
-        return Selectors(*(a if b is None else b for a, b in zip(other, self, strict=True)))
+        return type(self)(*(a if b is None else b for a, b in zip(other, self, strict=True)))
 
 
 NO_SELECTORS: Final = Selectors()

@@ -101,10 +101,8 @@ def plain_path(path: Path) -> Path:
 
     Links stay as they are, except before ``..``, which is the parent of a link's target.
     """
-    path, plain = path.absolute(), Path()
-    if ".." not in path.parts:
-        return path
-    for part in path.parts:
+    plain = Path()
+    for part in path.absolute().parts:
         if part != "..":
             plain /= part
         else:
