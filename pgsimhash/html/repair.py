@@ -230,7 +230,7 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
             ended.add(first)
         elif first.tag in _HTML_IN_DRAWING:
             walker.skip_subtree()
-    for text in _UNDRAWN(svg):
+    for text in _UNDRAWN(svg) if any(map(str.strip, svg.itertext())) else ():
         element = text.getparent()
         setattr(element, "tail" if text.is_tail else "text", None)
 
