@@ -221,7 +221,8 @@ def show_hidden(hidden: Iterable[HtmlElement], least: int, of_main: int, *, is_p
     for element in hidden:
         names = named(element)
         is_opened = names.flags & _OPENED and element.tag != "body"
-        if not (is_opened or _JSON.match(begin_of(element))):
+        is_layer = element.tag == "dialog" or element.get("popover") is not None
+        if not (is_opened or is_layer or _JSON.match(begin_of(element))):
             alike = names.first or element.getparent()
             siblings[alike, str(element.tag)][element] = len(words_in(element, skipped))
     amounts = max(siblings.values(), key=lambda group: sum(group.values()), default={})

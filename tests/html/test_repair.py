@@ -424,6 +424,12 @@ def test_what_a_button_opens_is_text_if_it_is_prose(parts: str) -> None:
         assert text_of(STORY * 3 + rest.format(other)) == text_of(STORY * 3 + rest.format(""))
 
 
+@pytest.mark.parametrize("layer", ["<dialog>{}</dialog>", "<div popover>{}</div>"])
+def test_layers_of_a_short_page_stay_hidden(layer: str) -> None:
+    layer = layer.format(STORY)
+    assert "ferryman" not in text_of(f"{NAV}<h1>Boats</h1><p>{SENTENCES[7]}</p>{layer}")
+
+
 def test_what_an_index_hides_stays_hidden() -> None:
     index = f"<ul>{LINKS * 4}</ul>"
     for hidden in (f"<div hidden>{STORY}</div>", f"<div id=cookies hidden>{STORY * 3}</div>"):
