@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial, reduce, wraps
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -140,12 +140,7 @@ def distance(default: str) -> Option:
 
 
 def _all_of(*options: Option) -> Option:
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
 def _use_schema(context: click.Context, option: click.Parameter, value: str | None) -> None:
