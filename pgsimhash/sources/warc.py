@@ -51,12 +51,14 @@ _NO_TYPE: Final = re.compile(
     re.I,
 )
 _NO_HTML: Final = "records that are not HTML"
+_NO_GET: Final = "answers to other requests than GET"
 _NO_TEXTS: Final = "records that are not texts"
 _NO_PAGES: Final = {
     **dict.fromkeys(("request", "metadata", "warcinfo"), ""),
     "revisit": "revisits",
     "conversion": f"texts, which need {TEXT_SCHEME}",
 }
+_OTHER_METHOD: Final = re.compile(rb"(?!GET )[A-Z]+ \S+ HTTP/")
 _HTTP: Final = re.compile(r"https?:|\Z", re.I)  # a damaged header has none
 _OK: Final = re.compile(r"2(?!06)\d\d")
 _NO_BODY: Final = ("304", "404", "410")
@@ -95,6 +97,13 @@ class _Record(NamedTuple):
     def _url(self, header: str) -> str:
         # Some crawlers write the URL in angle brackets or with spaces.
         return self._header(header).removeprefix("<").removesuffix(">").replace(" ", "%20")
+
+    def is_other_request(self, answer: "_Record") -> bool:
+        """Return whether this is the request of a record, by another method than GET."""
+        link, own = "WARC-Concurrent-To", "WARC-Record-ID"
+        pairs = (self, answer), (answer, self)
+        is_linked = any(one._header(link) == other._header(own) != "" for one, other in pairs)
+        return is_linked and _OTHER_METHOD.match(self.block) is not None
 
     def item(self, name: str, number: int, reading: Reading) -> PageItem | str:
         """Return the page, its failure, or why there is no page; empty if it is about the crawl."""
@@ -199,10 +208,10 @@ class _Record(NamedTuple):
 def read_warc(file: BinaryIO, name: str, reading: Reading) -> Iterator[PageItem]:
     """Yield the pages of an archive, packed or not.
 
-    These are resources, and responses with a status of 200 to 299 except 206 (partial content),
-    whose type is HTML or that begin like HTML without a type; of texts, the conversions to plain
-    text. ``skipped`` counts the others, except records about the crawl. Bytes between records, and
-    the damaged end of a file, are failures of ``path#record``.
+    These are resources, and responses to GET with a status of 200 to 299 except 206 (partial
+    content), whose type is HTML or that begin like HTML without a type; of texts, the conversions
+    to plain text. ``skipped`` counts the others, except records about the crawl. Bytes between
+    records, and the damaged end of a file, are failures of ``path#record``.
     """
     return read_stream(stream_of(file), name, 1, reading)
 
@@ -221,7 +230,8 @@ def _read_records(
     stream: Stream, name: str, number: int, reading: Reading
 ) -> Generator[PageItem, None, tuple[int, bool]]:
     """Yield records up to damage; return the next number, and whether to resume there."""
-    broken = 0
+    broken, before = 0, _Record(StatusAndHeaders("", []), b"", 0, False)
+    held: list[PageItem] = []  # of the record before this one, which may be its request
     try:
         _, line = _next_line(stream)
         while line:
@@ -230,9 +240,16 @@ def _read_records(
                     raise _NoRecordError("there is no record here", line)
                 record, line, damage = _read_record(stream, line, reading.max_bytes)
                 broken = 0
+                if held and record.is_other_request(before):
+                    held.clear()
+                    reading.skip(_NO_GET, name, number - 1, before.url or None)
+                yield from _taken(held)
                 item = record.item(name, number, reading)
+                if not isinstance(item, str) and before.is_other_request(record):
+                    item = _NO_GET
+                before = record._replace(block=record.block[:_MAX_HEADERS])
                 if not isinstance(item, str):
-                    yield item
+                    held.append(item)
                 else:
                     stream.idle(len(record.block))
                     if item:
@@ -246,9 +263,12 @@ def _read_records(
                 if broken > _MAX_BROKEN:
                     raise DamagedError(f"there are no records in {broken:,} places") from None
                 line = _next_version(stream, error.line)
+                yield from _taken(held)
                 yield PageFailure(f"{name}#{number}", "unreadable", detail, number)
             number += 1
+        yield from _taken(held)
     except DamagedError as damage:
+        yield from _taken(held)
         skipped = stream.resume(RECORD_BEGIN) if isinstance(damage, PackedError) else None
         lost = f"record {number} and all after it were not read"
         if skipped is not None:
@@ -257,6 +277,11 @@ def _read_records(
         yield PageFailure(f"{name}#{number}", "unreadable", f"{damage}; {lost}", skipped and number)
         return number + 1, skipped is not None
     return number, False
+
+
+def _taken(held: list[PageItem]) -> Iterator[PageItem]:
+    while held:
+        yield held.pop()
 
 
 def _read_record(

@@ -1,6 +1,7 @@
 import base64
 import gzip
 import hashlib
+import itertools
 import re
 import zlib
 from collections import Counter
@@ -64,7 +65,7 @@ def test_a_page_without_a_type_begins_like_one(path: Path, body: bytes) -> None:
 
 
 STATUS, NO_HTML = "responses by their status", "records that are not HTML"
-OTHERS = "records of other kinds"
+OTHERS, NO_GET = "records of other kinds", "answers to other requests than GET"
 PROFILES = SAME, _, _ = [
     f"http://netpreserve.org/warc/1.{version}/revisit/{profile}"
     for version, profile in (
@@ -135,6 +136,37 @@ def test_answers_without_a_page(path: Path, other: Any, is_gone: bool, zipped: b
     assert isinstance(page, SourcePage)
     assert (status.record, page.record, skipped) == (1, 2, {})
     assert list(read_pages([path], texts=True)) == []
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("names", ["request", "answer"])
+@pytest.mark.parametrize("request_first", [True, False])
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
+def test_an_answer_to_another_method_is_no_version_of_the_page(
+    path: Path, method: str, request_first: bool, names: str, zipped: bool
+) -> None:
+    """The request names its answer, or the answer its request."""
+    ids = {"request": "<urn:a>", "answer": "<urn:b>"}
+    concurrent = {"WARC-Concurrent-To": ids["answer" if names == "request" else "request"]}
+    warc = {
+        own: {"WARC-Record-ID": ids[own], **(concurrent if own == names else {})} for own in ids
+    }
+    asked = record(
+        f"{method} / HTTP/1.1\r\n\r\na=1".encode(), kind="request", warc=warc["request"],
+        mime="application/http", zipped=zipped,
+    )  # fmt: skip
+    skipped = Counter[str]()
+    answers: list[dict[str, Any]] = [{}, {"status": "404 Not Found"}, {"mime": "image/png"}]
+    for other, end in itertools.product(answers, (b"", record(zipped=zipped))):
+        answer = record(warc=warc["answer"], zipped=zipped, **other)
+        both = [asked, answer] if request_first else [answer, asked]
+        path.write_bytes(b"".join([record(zipped=zipped), *both, end]))
+        found = [item.record for item in read_pages([path], skipped=skipped)]
+        is_read = method == "GET" and other != answers[-1]
+        assert found == [1, *[2 + request_first] * is_read, *[4] * (end != b"")]
+    assert skipped == {NO_HTML: 2} | ({} if method == "GET" else {NO_GET: 4})
+    # It is not the request of another page.
+    assert len(read(path, asked, record(zipped=zipped), asked)) == 1
 
 
 def test_a_revisit_may_have_no_block(path: Path) -> None:
