@@ -3,6 +3,7 @@
 
 #define NOTE_WORDS 12
 #define CONTACT_WORDS 30
+#define COUNTER_WORDS 30
 #define CONTACT_DIGITS 5
 
 /* The tokens of a block, and whether their numbers may be those of a telephone. */
@@ -42,7 +43,8 @@ static int32_t read_run(Page *page, const Range *range, int32_t start) {
     int32_t before = flags_at(page, range, start - 1), behind = flags_at(page, range, end);
     bool ago = flags_at(page, range, end + 1) & WORD_AGO;
     Kind kind = NUMBER;
-    if (behind & WORD_PASSING || ago) kind = PASSING;
+    if (behind & WORD_PASSING || ago)
+        kind = range->end - range->start > COUNTER_WORDS ? VOLATILE : PASSING;
     else if (before & WORD_BEFORE || behind & WORD_BEHIND || digits >= CONTACT_DIGITS ||
              (years > 0 && end - start > 1 && end - start < 4))
         kind = VOLATILE;

@@ -179,8 +179,8 @@ _FLAGS: Final = flags_of({flag: words(names) for flag, names in _NAMES.items()})
 # The tags whose start and end separate text blocks.
 BLOCK: Final = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
-    " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol option p"
-    " pre search section summary table tbody td text tfoot th thead tr ul"
+    " figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol option"
+    " p pre search section summary table tbody td text tfoot th thead tr ul"
 )
 # The tags in cells of layout tables; data tables without header cells never have them.
 CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")

@@ -76,6 +76,7 @@ CONTACTS: Final = words(
 _CONTACT_DIGITS, _CONTACT_WORDS = 5, 30
 # A block of at most this many words with one such as "updated" is a note of a date.
 _NOTE_WORDS: Final = 12
+_COUNTER_WORDS: Final = 30  # a longer block tells something by its counters
 YEARS: Final = frozenset(map(str, range(1900, 2100)))
 BEFORE: Final = MONTHS | _POSTED | UPDATED | set(SIGNS[3:])
 BEHIND: Final = MONTHS | _HOURS | _COUNTED  # what makes the numbers behind or before it volatile
@@ -214,6 +215,8 @@ def kinds_of(tokens: Sequence[str]) -> Sequence[int]:
         for place, token in enumerate(tokens):
             if kinds[place] == VOLATILE or token in MONTHS or (is_dated and token in UPDATED):
                 kinds[place] = PASSING
+    if len(tokens) > _COUNTER_WORDS:
+        kinds = [min(kind, VOLATILE) for kind in kinds]
     return kinds
 
 

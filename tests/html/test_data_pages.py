@@ -74,6 +74,12 @@ def test_counters_and_dates_of_the_visit_leave_a_page_unchanged(before: str, aft
     assert len(digests) == 1
 
 
+def test_a_counter_in_a_paragraph_of_prose_counts() -> None:
+    html = f"<article><h1>Storm</h1><p>{PROSE} In all, {{}} visitors came. {PROSE}</p></article>"
+    digests = {fingerprint(html.format(number)).text_digest for number in ("1,204", "1,305")}
+    assert len(digests) == 2
+
+
 def test_content_streamed_by_react_is_content() -> None:
     text = f"<h1>Tides</h1><p>{PROSE}</p>"
     streamed = fingerprint(f'<body><div hidden id="S:1">{text}</div></body>')
