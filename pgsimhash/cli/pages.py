@@ -1,5 +1,7 @@
 """Commands that ingest pages, decide about pages, and look up simhashes."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os
