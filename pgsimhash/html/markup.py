@@ -48,6 +48,10 @@ _ENDED: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ENDS: Final = b"-->\">'></iframe></style></title></textarea>"
+# To browsers the title of a drawing is no text up to its end tag, and ends with the drawing.
+_DRAWN_TITLE: Final = re.compile(
+    rb"<title\b(?:[^<]++|<(?!/?title\b|/svg\b))*+(?=</svg\b)", re.IGNORECASE
+)
 
 # In browsers the end tags of these end a <div> in them (13.2.6.4.7). In libxml2 they do not, and
 # all that follows is in the menu or hidden part.
@@ -92,13 +96,14 @@ _MISMATCH: Final = re.compile(r"mismatch: (\w+) and")
 
 def repaired_source(source: bytes) -> bytes:
     """Return the UTF-8 of a page so that libxml2's parser reads it as browsers do."""
-    end, has_slash, has_cdata, has_noscript = native.odd_tags(source)
+    end, has_slash, has_cdata, is_open = native.odd_tags(source)
     is_xhtml = _XML_DECLARATION.match(source) is not None
     if has_cdata and _CDATA in source:
         source, end = _without_cdata(source, is_xhtml), 0
     if has_slash and not is_xhtml:
         source, end = _opened(source), 0
-    if has_noscript:
+    if is_open:
+        source = _DRAWN_TITLE.sub(rb"\g<0></title>", source)
         source = _NOSCRIPT.sub(
             lambda part: part[0] + (_ENDS if _ENDED.sub(b"", part[1], 1) else b""), source
         )

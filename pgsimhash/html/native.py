@@ -92,7 +92,7 @@ def odd_tags(html: bytes) -> tuple[int, bool, bool, bool]:
     """Return where the first ``</body>`` or ``</html>`` may be, or the end of a page.
 
     And whether the start tag of an element that hides its text may end with a slash, and whether
-    there may be a CDATA section that is text, and a ``noscript``.
+    there may be a CDATA section that is text, and a ``noscript`` or a title that is not closed.
     """
     return _native.odd_tags(html) if is_used else (0, True, True, True)
 

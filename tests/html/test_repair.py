@@ -54,6 +54,7 @@ def faq(question: str, answer: str) -> str:
     f"{NAV}<script type='text/template'>{STORY}</script><noscript>{STORY}</noscript>",
     f"{NAV}<my-story><template shadowrootmode=open>{STORY}</template></my-story>",
     # Elements that are closed too late, or look closed.
+    f"<title>t</title><svg><title>Menu <path d='M0 0'></svg>{STORY}",
     f"<svg viewBox='0 0 9 9'><path d='M0 0'>{STORY}", f"<svg><g><div>{STORY}</div></g></svg>",
     f"<button type=button>Menu{STORY}", f"<map name=m><area href=/a><div>{STORY}</div></map>",
     f"{STORY}<script src=/a.js/></script>", f"<details><summary>x</summary>{STORY}</details>",
