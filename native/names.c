@@ -41,15 +41,17 @@ static void declare(const uint8_t *at, const char *name, const char *hiding, Dec
 
 /* Whether a style hides an element, or else whether it says how to show it. */
 static Status style_hides(const uint8_t *style, bool *displays) {
-    Declared display = {false}, visibility = {false};
+    Declared display = {false}, visibility = {false}, animation = {false};
     for (const uint8_t *at = style; at != NULL;) {
         declare(at, "display", "none", &display);
         declare(at, "visibility", "hidden", &visibility);
+        declare(at, "animation-name", "none", &animation);
         at = (const uint8_t *)strchr((const char *)at, ';');
         if (at != NULL) at++;
     }
     *displays = display.is_given;
-    return display.hides || visibility.hides ? HIDDEN : DONE;
+    bool is_unseen = visibility.hides && !animation.is_given;
+    return display.hides || is_unseen ? HIDDEN : DONE;
 }
 
 /* The pattern _STREAMED: React's hidden elements that a script moves into place. */

@@ -63,7 +63,7 @@ _HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden 
 _NAMES_MAX: Final = 500
 # Browsers ignore a declaration with more than a word.
 _DECLARED: Final = re.compile(
-    r"(?:^|;)\s*(display|visibility)\s*:\s*([a-z-]+)\s*(!\s*important\s*)?(?=;|$)",
+    r"(?:^|;)\s*(display|visibility|animation-name)\s*:\s*([a-z-]+)\s*(!\s*important\s*)?(?=;|$)",
     re.IGNORECASE | re.ASCII,
 )
 # React streams content as hidden elements that its script moves into place.
@@ -415,7 +415,9 @@ def is_hidden(attributes: HtmlElement | Mapping[str, str]) -> bool:
     # Of several declarations, the last important one counts, or else the last.
     found = sorted(_DECLARED.findall(attributes.get("style", "")), key=lambda each: each[2] > "")
     style = {name.lower(): value.lower() for name, value, _ in found}
-    if style.get("display") == "none" or style.get("visibility") == "hidden":
+    # An animation shows it once a reader scrolls to it.
+    is_unseen = style.get("visibility") == "hidden" and "animation-name" not in style
+    if is_unseen or style.get("display") == "none":
         return True
     # Browsers search in the second kind, and show it. A style overrides the attribute.
     is_marked = attributes.get("hidden", "until-found").lower() != "until-found"

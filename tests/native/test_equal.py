@@ -126,6 +126,7 @@ PARTS = [
 
 STYLES = [
     *("display", "Visibility", "x-display", ":", " : ", "none", "hidden", "NONE", "block", "a-b"),
+    *("animation-name", ";Animation-Name:none"),
     *(";", "; ", " ", "!important", " ! IMPORTANT ", "!", "9", "\xa0", "\u0131", "\t", "color:red"),
 ]
 
