@@ -48,7 +48,7 @@ def faq(question: str, answer: str) -> str:
     f"<body style='display:none'>{NAV}{STORY}", f"<body><div hidden>{NAV}{STORY}</div>",
     f"<body class='FlightSearch menu-open' style='display:none'>{STORY}",
     f"<body style='visibility:hidden'><div style='display: none'>{STORY}</div>",
-    f"<h1>Goats</h1><div style='visibility: hidden; animation-name: none;'>{STORY}</div>",
+    f"<p>{SENTENCES[6] * 4}</p><div style='visibility:hidden;animation-name:none'>{STORY}</div>",
     f"<body><p>Loading</p><main style='visibility: hidden'>{STORY}</main>",
     # The only copy.
     f"{NAV}<noscript><div>{STORY}</div></noscript>",
