@@ -38,7 +38,8 @@ static Status add_part(Inline *line, PartKind kind, const void *data, size_t siz
     return fits ? DONE : NO_MEMORY;
 }
 
-/* Add the string that a function of Python returns; this steals the argument. */
+/* Add the string that a function of Python returns; this steals the argument. UNSUPPORTED: it has a
+ * lone surrogate, as the URL of a page may. */
 static Status add_returned(PyObject *function, PyObject *argument, Buffer *buffer) {
     if (argument == NULL) return RAISED;
     PyObject *result = PyObject_CallFunctionObjArgs(function, argument, NULL);
@@ -46,8 +47,9 @@ static Status add_returned(PyObject *function, PyObject *argument, Buffer *buffe
     if (result == NULL) return RAISED;
     Py_ssize_t size;
     const char *utf8 = PyUnicode_AsUTF8AndSize(result, &size);
-    Status status = utf8 == NULL ? RAISED : DONE;
-    if (utf8 != NULL && !buffer_add(buffer, utf8, (size_t)size)) status = NO_MEMORY;
+    Status status = utf8 == NULL ? UNSUPPORTED : DONE;
+    if (utf8 == NULL) PyErr_Clear();
+    else if (!buffer_add(buffer, utf8, (size_t)size)) status = NO_MEMORY;
     Py_DECREF(result);
     return status;
 }

@@ -222,6 +222,13 @@ def test_inline_elements_and_tables() -> None:
         assert check(content) == "C"
 
 
+def test_links_below_a_url_with_a_lone_surrogate(monkeypatch: pytest.MonkeyPatch) -> None:
+    html, url = f"<p>{TEXT} <a href=x>y</a>", "http://a.example/\udc80/"
+    found = SCHEME.extract(html, url, None).markdown
+    monkeypatch.setattr(native, "is_used", False)
+    assert found == SCHEME.extract(html, url, None).markdown
+
+
 def test_threads_read_at_once() -> None:
     pages = [path.read_bytes() for path in EXAMPLES] * 4
     expected = [read(html)[0] for html in pages]
@@ -233,7 +240,7 @@ SOURCES = [
     *("<script", "<STYLE a=b", "<title", "<textarea ", "</Title>", "</script>", "</textarea>"),
     *("/>", ">", "</body", "</BODY>", "</html >", "</bodyx>", "<br/>", "<stop/>", "<", "x", "Ж"),
     *("<?xml version='1.0'?>", "<![CDATA[<p>]]>", "y" * 2000),
-    *("</svg>", "<Noscript>", "</noscript>", "<p>", '"'),
+    *("</svg>", "<Noscript>", "</noscript>", "<p>", '"', "<!--"),
 ]
 
 
