@@ -40,7 +40,7 @@ _IN_DRAWING: Final = re.compile(
 )
 
 # To browsers with scripts a noscript is text up to its end tag, whatever is open in it.
-_NOSCRIPT: Final = re.compile(rb"<noscript\b[^>]*+>((?:[^<]++|<(?!/noscript\b))*+)", re.IGNORECASE)
+_NOSCRIPT: Final = re.compile(rb"<noscript\b[^<>]*+>((?:[^<]++|<(?!/noscript\b))*+)", re.IGNORECASE)
 _ENDED: Final = re.compile(
     rb"""(?:[^<]++|<(?!(?:!--|(?:iframe|style|title|textarea)\b))"""
     rb"""(?:[^<>"']*+(?:(?:"[^"]*+"|'[^']*+')[^<>"']*+)*+>|(?![a-z/!?]))"""

@@ -154,6 +154,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "ends of nothing, in between": many("<br></b>", f"{STORY}{'<div>' * 2000}"),
     "ends of nothing, deeper and deeper": many("<div></p>"),
     "ends of the page that stay open": many("</body ", STORY),
+    "noscripts that stay open": many("<noscript "),
     "a long tag of a script": many("a", f"{STORY}<script ", "/>"),
     "ends that something is before": many("<dt><dt></dt></dt>", f"<dt>{TEXT}{'<div>' * 1900}"),
     "ends of paragraphs": many("<hr>x</p>"),

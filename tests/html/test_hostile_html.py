@@ -98,7 +98,7 @@ LARGE = [
     "broken UTF-8", "accents of windows-1252", "ideographs", "words", "words of a letter", "links",
     "links elsewhere", "pictures", "paragraphs of a letter", "classes of their own",
     "attributes, many tags", "canonical links", "ends of the page that stay open",
-    "a long tag of a script",
+    "a long tag of a script", "noscripts that stay open",
 ]  # fmt: skip
 """Kinds of 5 MB, half the maximum size, for speed; bench/hostile.py has all kinds at full size."""
 
