@@ -277,7 +277,7 @@ def check_stand_in(
         return
     heading = first.strip().lower()
     # "Not Found is a record" is no message.
-    names = "|".join(map(re.escape, (*errors, *titled))) or "(?!)"
+    names = "|".join(map(re.escape, {*errors, *titled})) or "(?!)"
     name = re.compile(rf"\b(?:{names}) (?=(?:is|was) (?:an?|the)\b)")
     is_named = name.search(content) is not None
     rest = name.sub("", content.removeprefix(heading if heading in errors else ""))

@@ -268,8 +268,8 @@ def clear_topics(root: HtmlElement, page_title: str | None) -> None:
     for title in islice(root.iter("dt", *HEADING_TAGS), _SECTIONS_MAX):
         if title.tag == "h1":
             titles.append(title)
-        for part in (title, *islice(title.iterancestors(), 1)):
-            if _is_apart(part) and (part.tag == "dt" or _is_titled(part)):
+        for part in (title, title.getparent()):
+            if part is not None and _is_apart(part) and (part.tag == "dt" or _is_titled(part)):
                 behind, before = (
                     islice(part.itersiblings(str(part.tag), preceding=preceding), LABEL_PARTS)
                     for preceding in (False, True)
