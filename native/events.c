@@ -20,7 +20,7 @@ typedef struct {
     bool in_table;   /* with data, of which cells have lines */
     Buffer text;     /* the last event is this text, if it has a size */
     Inline line;
-    int ends, ends_max; /* of elements; a page with more is UNSUPPORTED */
+    int ends, ends_max; /* of elements; with more there are no events */
     Tag tags[TAGS_KEPT];
 } Walk;
 
@@ -192,7 +192,7 @@ static Status read_events(Walk *walk) {
 }
 
 /* events(tables, page, body, functions for Inline, most ends of elements)
- * -> a list of events, or None if the tree has changed or has too many elements */
+ * -> a list of events, empty for more ends, or None if the tree has changed */
 PyObject *events(PyObject *module, PyObject *arguments) {
     PyObject *table_capsule, *page_capsule;
     Walk walk = {.module = module, .line.breaks = true};
@@ -214,6 +214,9 @@ PyObject *events(PyObject *module, PyObject *arguments) {
     buffer_free(&walk.text);
     inline_free(&walk.line);
     free(walk.marks);
+    bool has_too_many = walk.ends > walk.ends_max;
+    if (has_too_many && PyList_SetSlice(walk.events, 0, PyList_Size(walk.events), NULL) == 0)
+        status = DONE;
     if (status == DONE) return walk.events;
     Py_XDECREF(walk.events);
     return refusal(status);

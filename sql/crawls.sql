@@ -85,7 +85,7 @@ BEGIN
         CROSS JOIN ${page g.page_id} AS p
         ORDER BY g.is_later, address, g.batch DESC, p.page_id DESC
     ),
-    -- The earlier pages that the later crawl did not see, and that were not due when it began.
+    -- The earlier pages that were neither seen later nor due when the later run began.
     fresh AS MATERIALIZED (
         SELECT u.page_id
         FROM (

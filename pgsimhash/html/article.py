@@ -118,8 +118,8 @@ def article_of_tree(
             parts = page.events(body, functions, MARKED_UP_MAX)
         if parts is None:
             links, parts = Links(head.base), list(events(body, weighed().ignored(body)))
-            if parts.count(None) > MARKED_UP_MAX:
-                return unmarked(text().split("\n"))
+        if not parts or parts.count(None) > MARKED_UP_MAX:
+            return unmarked(text().split("\n"))
         return clean_text(render(parts, links))
 
     def weighed() -> _WeighedPage:

@@ -59,8 +59,8 @@ class NativePage(NamedTuple):
     ) -> list[Event] | None:
         """Return what is rendered of the page: elements, and lines with the tag "".
 
-        None if ``body`` has changed, or for more than ``most`` elements. ``functions`` are those of
-        native/inline.h.
+        None if ``body`` has changed, nothing for more than ``most`` elements. ``functions`` are
+        those of native/inline.h.
         """
         return _native.events(_tables(), self.page, body, functions, most)
 
