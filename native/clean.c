@@ -54,8 +54,8 @@ static const char to_end[] =
     "htm bod scr sty tit tex ifr nos tem vid aud can noe nof div spa asi sec";
 
 /* odd_tags(bytes) -> where the first </body> or </html> may be, or the end; whether a start tag of
- * to_end may end with a slash; whether there may be CDATA where it is text, and whether a noscript or
- * an open title may end. Patterns of Python decide. */
+ * to_end may end with a slash; whether there may be CDATA where it is text, a noscript, and a title
+ * that a drawing ends. Patterns of Python decide. */
 PyObject *odd_tags(PyObject *module, PyObject *bytes) {
     (void)module;
     char *data;
@@ -63,7 +63,7 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return NULL;
     const uint8_t *start = (const uint8_t *)data, *end = start + size, *page_end = NULL;
     bool has_slash = false, has_cdata = false, is_xhtml = false, is_text = false;
-    bool has_noscript = false, in_title = false;
+    bool has_noscript = false, has_title = false, in_title = false;
     uint32_t seconds[32] = {0}; /* by the first letter, in any case */
     for (const char *letters = to_end; letters < to_end + sizeof to_end; letters += 4)
         seconds[letters[0] & 31] |= 1u << (letters[1] & 31);
@@ -78,10 +78,9 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
         has_cdata = has_cdata || (is_text && stop - name > 1 && name[0] == '!' && name[1] == '[');
         if (page_end == NULL && (begins(name, stop, "/body") || begins(name, stop, "/html")))
             page_end = at;
-        in_title = begins(name, stop, "title") || (in_title && !begins(name, stop, "/title"));
-        /* A title that a drawing ends is open, too. */
-        has_noscript = has_noscript || begins(name, stop, "noscript") ||
-                       (in_title && begins(name, stop, "/svg"));
+        has_noscript = has_noscript || begins(name, stop, "noscript");
+        in_title = begins(name, stop, "title") || (in_title && !begins(name, stop, "/title>"));
+        has_title = has_title || (in_title && begins(name, stop, "/svg"));
         if (has_slash || stop - name < 3) continue;
         if (!(seconds[name[0] & 31] >> (name[1] & 31) & 1)) continue;
         bool is_read = false;
@@ -91,7 +90,7 @@ PyObject *odd_tags(PyObject *module, PyObject *bytes) {
         while (is_read && !has_slash && (at = memchr(at + 1, '>', (size_t)(stop - at - 1))) != NULL)
             has_slash = at[-1] == '/';
     }
-    return Py_BuildValue("nNNN", (page_end == NULL ? end : page_end) - start,
+    return Py_BuildValue("nNNNN", (page_end == NULL ? end : page_end) - start,
                          PyBool_FromLong(has_slash), PyBool_FromLong(has_cdata),
-                         PyBool_FromLong(has_noscript));
+                         PyBool_FromLong(has_noscript), PyBool_FromLong(has_title));
 }

@@ -96,14 +96,15 @@ _MISMATCH: Final = re.compile(r"mismatch: (\w+) and")
 
 def repaired_source(source: bytes) -> bytes:
     """Return the UTF-8 of a page so that libxml2's parser reads it as browsers do."""
-    end, has_slash, has_cdata, is_open = native.odd_tags(source)
+    end, has_slash, has_cdata, has_noscript, has_title = native.odd_tags(source)
     is_xhtml = _XML_DECLARATION.match(source) is not None
     if has_cdata and _CDATA in source:
         source, end = _without_cdata(source, is_xhtml), 0
     if has_slash and not is_xhtml:
         source, end = _opened(source), 0
-    if is_open:
+    if has_title:
         source = _DRAWN_TITLE.sub(rb"\g<0></title>", source)
+    if has_noscript:
         source = _NOSCRIPT.sub(
             lambda part: part[0] + (_ENDS if _ENDED.sub(b"", part[1], 1) else b""), source
         )

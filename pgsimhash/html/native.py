@@ -88,13 +88,13 @@ def is_clean(utf8: bytes) -> bool:
     return is_used and _native.is_clean(utf8)
 
 
-def odd_tags(html: bytes) -> tuple[int, bool, bool, bool]:
+def odd_tags(html: bytes) -> tuple[int, bool, bool, bool, bool]:
     """Return where the first ``</body>`` or ``</html>`` may be, or the end of a page.
 
     And whether the start tag of an element that hides its text may end with a slash, and whether
-    there may be a CDATA section that is text, and a ``noscript`` or a title that is not closed.
+    there may be a CDATA section that is text, a ``noscript``, and a title that a drawing ends.
     """
-    return _native.odd_tags(html) if is_used else (0, True, True, True)
+    return _native.odd_tags(html) if is_used else (0, True, True, True, True)
 
 
 @cache

@@ -240,7 +240,7 @@ SOURCES = [
     *("<script", "<STYLE a=b", "<title", "<textarea ", "</Title>", "</script>", "</textarea>"),
     *("/>", ">", "</body", "</BODY>", "</html >", "</bodyx>", "<br/>", "<stop/>", "<", "x", "Ж"),
     *("<?xml version='1.0'?>", "<![CDATA[<p>]]>", "y" * 2000),
-    *("</svg>", "<Noscript>", "</noscript>", "<p>", '"', "<!--"),
+    *("</svg>", "<title>", "<Noscript>", "</noscript>", "<p>", '"', "<!--", "</titley"),
 ]
 
 
