@@ -31,7 +31,7 @@ HEAD: Final = words("base basefont bgsound link meta noframes noscript script st
 
 _DRAWINGS: Final = ("svg", "math")
 # A browser draws the texts of other elements: these are for browsers that do not draw.
-_UNDRAWN: Final = etree.XPath("(self::svg|.//g|.//use)/text()[normalize-space()]")
+_UNDRAWN: Final = etree.XPath("(descendant-or-self::svg|.//g|.//use)/text()[normalize-space()]")
 # The elements in a drawing that contain HTML (13.2.6.5).
 _HTML_IN_DRAWING: Final = words("foreignobject desc title mi mo mn ms mtext annotation-xml")
 # Elements that only a drawing or formula does not show.
@@ -230,9 +230,11 @@ def _end_drawing(svg: HtmlElement, ended: set[HtmlElement]) -> None:
             ended.add(first)
         elif first.tag in _HTML_IN_DRAWING:
             walker.skip_subtree()
-    for text in _UNDRAWN(svg) if any(map(str.strip, svg.itertext())) else ():
-        element = text.getparent()
-        setattr(element, "tail" if text.is_tail else "text", None)
+    if next(svg.iterancestors(*_DRAWINGS), None) is not None:  # which is read whole
+        return
+    text = etree.tostring(svg, encoding="utf-8", method="text", with_tail=False)
+    for part in _UNDRAWN(svg) if text.strip() else ():
+        setattr(part.getparent(), "tail" if part.is_tail else "text", None)
 
 
 def _is_word(button: HtmlElement) -> bool:

@@ -160,6 +160,7 @@ STALLED = {
     "code below a long class": "f'<div class=\"{\"a \" * M}\">' + f'<pre>{LONG}</pre>' * 20_000",
     "empty titles, deep": "LONG + '<div>' * 1900 + '<title></title>' * 450_000",
     "ids without words, deep": "'<div id=a>' * 1900 + '. ' * 4 * M",
+    "drawings in drawings": "LONG + '<svg><foreignobject>' * 900 + '<i></i>' * 440_000 + 'a'",
     "code in many lists": "LONG + '<ol start=999999990><li>' * 32 + '<pre>' + 'a\\n' * 4 * M",
 }
 """Pages that once took 10 s and more, the first of them half a minute, and take one now."""
