@@ -17,7 +17,6 @@ typedef struct {
     int32_t element, piece;
     bool separated;  /* the last event begins or ends a block, so blank text changes nothing */
     const Node *pre; /* but in this element */
-    bool in_table;   /* with data, of which cells have lines */
     Buffer text;     /* the last event is this text, if it has a size */
     Inline line;
     int ends, ends_max; /* of elements; with more there are no events */
@@ -43,7 +42,7 @@ static bool append(Walk *walk, PyObject *event) {
     return is_added;
 }
 
-static bool is_raw(const Walk *walk) { return walk->pre != NULL && !walk->in_table; }
+static bool is_raw(const Walk *walk) { return walk->pre != NULL && !walk->line.in_table; }
 
 /* Add the text before what comes next. */
 static Status end_text(Walk *walk) {
@@ -67,8 +66,7 @@ static Status end_line(Walk *walk) {
 /* A block begins or ends. */
 static Status separate(Walk *walk, const Tag *tag, bool begins) {
     bool is_cell = tag->flags & IS_CELL, has_parts = walk->line.parts.size > 0;
-    if (is_raw(walk)) return DONE;
-    if (!walk->in_table) return has_parts ? end_line(walk) : DONE;
+    if (!walk->line.in_table) return has_parts ? end_line(walk) : DONE;
     if (is_cell && !begins) return end_line(walk);
     bool ends_line = is_cell || (!begins && tag->flags & IS_TABLE);
     return !has_parts ? DONE : ends_line ? end_line(walk) : inline_space(&walk->line);
@@ -76,28 +74,27 @@ static Status separate(Walk *walk, const Tag *tag, bool begins) {
 
 /* Notice where a heading or a table with data begins or ends. */
 static Status look_at_block(Walk *walk, const Tag *tag, bool begins, PyObject *element) {
-    if (is_raw(walk)) return DONE;
-    if (walk->in_table) {
-        walk->in_table = begins || !(tag->flags & IS_TABLE);
+    if (walk->line.in_table) {
+        walk->line.in_table = begins || !(tag->flags & IS_TABLE);
     } else if (tag->flags & IS_HEADING) {
         walk->line.is_heading = begins;
     } else if (tag->flags & IS_TABLE && begins) {
         PyObject *result = PyObject_CallFunctionObjArgs(walk->line.is_data_table, element, NULL);
         if (result == NULL) return RAISED;
-        walk->in_table = PyObject_IsTrue(result) == 1;
+        walk->line.in_table = PyObject_IsTrue(result) == 1;
         Py_DECREF(result);
     }
-    walk->line.breaks = !(walk->in_table || walk->line.is_heading);
     return DONE;
 }
 
 /* A block, or in code any element, begins or ends: add an event. */
 static Status add_event(Walk *walk, const Node *node, const Tag *tag, bool begins,
                         PyObject *element) {
-    Status status = tag->flags & EVENT_BLOCK ? separate(walk, tag, begins) : DONE;
-    if (status == DONE && tag->flags & EVENT_BLOCK)
-        status = look_at_block(walk, tag, begins, element);
-    if (status != DONE) return status;
+    if (tag->flags & EVENT_BLOCK && !is_raw(walk)) {
+        Status status = separate(walk, tag, begins);
+        if (status == DONE) status = look_at_block(walk, tag, begins, element);
+        if (status != DONE) return status;
+    }
     PyObject *event = NULL;
     if (tag->flags & EVENT_PLAIN)
         event = PyUnicode_FromString("");
@@ -195,7 +192,7 @@ static Status read_events(Walk *walk) {
  * -> a list of events, empty for more ends, or None if the tree has changed */
 PyObject *events(PyObject *module, PyObject *arguments) {
     PyObject *table_capsule, *page_capsule;
-    Walk walk = {.module = module, .line.breaks = true};
+    Walk walk = {.module = module};
     Inline *line = &walk.line;
     if (!PyArg_ParseTuple(arguments, "OOO(OOOOO)i", &table_capsule, &page_capsule, &walk.body,
                           &line->link, &line->image, &line->escape, &line->escape_start,

@@ -66,7 +66,8 @@ Status inline_space(Inline *line) {
 
 Status inline_begin(Inline *line, const Node *node, PyObject *element) {
     if (strcmp((const char *)node->name, "br") == 0)
-        return line->breaks ? add_part(line, BREAK, "  \n", 3) : add_part(line, TEXT, " ", 1);
+        return line->is_heading || line->in_table ? add_part(line, TEXT, " ", 1)
+                                                  : add_part(line, BREAK, "  \n", 3);
     if (strcmp((const char *)node->name, "img") == 0) {
         size_t start = line->text.size;
         Status status = add_returned(line->image, Py_NewRef(element), &line->text);

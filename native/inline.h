@@ -8,7 +8,7 @@ typedef struct {
     /* Functions of markdown.py: the end of a link, and an image, both empty without a URL; a text
      * escaped, and its start; whether a table contains data. */
     PyObject *link, *image, *escape, *escape_start, *is_data_table;
-    bool is_heading, breaks;  /* whether strong text is not marked, and lines may be broken */
+    bool is_heading, in_table; /* a table with data: both have lines that are not broken */
     Buffer text, parts, open; /* the text of the parts, the parts, and the open inline elements */
     int32_t line, texts, code;
     /* While the parts are joined. */

@@ -16,14 +16,7 @@ from pgsimhash.html.blocks import Ignored, block_texts, outline, structure_simha
 from pgsimhash.html.cut import cut
 from pgsimhash.html.head import PAGE_WORDS_MAX, check_stand_in, read_head
 from pgsimhash.html.hidden import open_hidden, show_hidden
-from pgsimhash.html.markdown import (
-    Links,
-    escape,
-    escape_start,
-    events,
-    is_data_table,
-    render,
-)
+from pgsimhash.html.markdown import Links, escape, escape_start, events, render
 from pgsimhash.html.native import NativePage
 from pgsimhash.html.page_words import WeightedWords, read_words, weighted_words
 from pgsimhash.html.parse import ELEMENTS_MAX, clean_text, clean_utf8, parse
@@ -114,8 +107,7 @@ def article_of_tree(
     def markdown() -> str:
         links, parts = Links(head.base), None
         if isinstance(page, NativePage):
-            functions = links.link, links.image, escape, escape_start, is_data_table
-            parts = page.events(body, functions, MARKED_UP_MAX)
+            parts = page.events(body, links.functions(), MARKED_UP_MAX)
         if parts is None:
             links, parts = Links(head.base), list(events(body, weighed().ignored(body)))
         if not parts or parts.count(None) > MARKED_UP_MAX:

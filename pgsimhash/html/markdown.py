@@ -6,7 +6,7 @@ The Markdown is CommonMark with GitHub's tables, and definitions that begin with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from typing import Any, Final
 
@@ -143,6 +143,10 @@ class Links:
 
     def __init__(self, base: str | None) -> None:
         self._base, self._urls = base, 0
+
+    def functions(self) -> tuple[Callable[..., object], ...]:
+        """Return the functions with which the extension joins lines, see native/inline.h."""
+        return self.link, self.image, escape, escape_start, is_data_table
 
     def link(self, node: HtmlElement) -> str:
         """Return the Markdown that ends a link, or nothing without a URL."""

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 from pgsimhash import PageError
 from pgsimhash.html import Article, implementation, native
+from pgsimhash.html.blocks import MARKS
 from pgsimhash.html.markup import repaired_source
 from pgsimhash.schemes import get_scheme
 from tests.conftest import ROOT
@@ -191,7 +192,7 @@ WORDS = [
     *("&amp;amp;", "&amp;#35;", "&amp;x", "&lt;b&gt;", "\xa0", "\u3000z", "\x85y", "\u2028", "\n"),
     *("# not", "1. one", "\u0661. x", "- dash", "+", "=", "===", "~~~", "> q", "| p |", "\\", "]("),
 ]
-INLINE = ["a href=/x", "a href=", "a href='javascript:1'", "b", "strong", "em", "code", "del", "u"]
+INLINE = ["a href=/x", "a href=", "a href='javascript:1'", "u", *MARKS]
 BLOCKS = [
     *("p", "div", "ul", "ol", "li", "h2", "blockquote", "table", "tr", "td", "th", "caption", "dd"),
     *("pre", "thead", "table role=none", "td colspan=3", "ol start=7", "pre class=lang-x", "svg"),
